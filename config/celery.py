@@ -1,0 +1,27 @@
+"""The Celery app and its periodic work. A message is a hint: losing or doubling one is harmless."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("ledger")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+SWEEP_EVERY_S = 2.0
+"""Each look for due work expires soon after the next is queued: a stopped worker finds no backlog."""
+
+app.conf.beat_schedule = {
+    "sweep": {
+        "task": "ledger.tasks.sweep",
+        "schedule": SWEEP_EVERY_S,
+        "options": {"expires": 2 * SWEEP_EVERY_S},
+    },
+    "reconcile": {
+        "task": "ledger.tasks.reconcile",
+        "schedule": SWEEP_EVERY_S,
+        "options": {"expires": 2 * SWEEP_EVERY_S},
+    },
+}
