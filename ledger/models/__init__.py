@@ -1,0 +1,40 @@
+"""One file per noun. Import models from here."""
+
+from ledger.models.attempt import Attempt, LookUp
+from ledger.models.delivery import Delivery, Destination, Settlement
+from ledger.models.event import Event, Refusal
+from ledger.models.operation import Operation
+from ledger.models.people import Agent, ApiKey, ReviewGroup, Tenant, User
+from ledger.models.policy import PolicySnapshot, Provider
+from ledger.models.pulse import Pulse
+from ledger.models.review import Approval, ApprovalUse, Decision, ReviewItem, Vote
+from ledger.models.run import BudgetAccount, BudgetEntry, BudgetUnit, Run, RunCheckpoint
+
+__all__ = [
+    "Agent",
+    "ApiKey",
+    "Approval",
+    "ApprovalUse",
+    "Attempt",
+    "BudgetAccount",
+    "BudgetEntry",
+    "BudgetUnit",
+    "Decision",
+    "Delivery",
+    "Destination",
+    "Event",
+    "LookUp",
+    "Operation",
+    "PolicySnapshot",
+    "Provider",
+    "Pulse",
+    "Refusal",
+    "ReviewGroup",
+    "ReviewItem",
+    "Run",
+    "RunCheckpoint",
+    "Settlement",
+    "Tenant",
+    "User",
+    "Vote",
+]

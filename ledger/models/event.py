@@ -1,0 +1,58 @@
+"""The append-only history: events chained per operation, and refusals that made no operation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import models
+
+from ledger.models import ids, triggers
+from ledger.models.attempt import Attempt
+from ledger.models.base import IdField, TenantRow
+from ledger.models.operation import Operation
+from ledger.models.people import Agent
+
+
+class Event(TenantRow):
+    """One line of the history of an operation. `body` is canonical JSON and exactly what is hashed."""
+
+    id = IdField(default=ids.event_id)
+    operation = models.ForeignKey(Operation, models.PROTECT, related_name="events", db_constraint=False)
+    attempt = models.ForeignKey(
+        Attempt, models.PROTECT, null=True, related_name="events", db_constraint=False
+    )
+    sequence = models.PositiveIntegerField()
+    kind = models.CharField(max_length=40)
+    actor_kind = models.CharField(max_length=12)
+    actor = models.CharField(max_length=200)
+    body = models.TextField()
+    at = models.DateTimeField()
+    previous_hash = models.CharField(max_length=80, blank=True)
+    hash = models.CharField(max_length=80)
+
+    class Meta:
+        constraints = (models.UniqueConstraint("operation", "sequence", name="event_sequence"),)
+        triggers = (*triggers.append_only(), triggers.next_in_chain())
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the event says beside who, when and of which attempt."""
+        parsed: dict[str, Any] = json.loads(self.body)
+        return parsed
+
+
+class Refusal(TenantRow):
+    """An intent that was refused and made no operation."""
+
+    agent = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_constraint=False)
+    key_id = models.CharField(max_length=32)
+    operation_key = models.CharField(max_length=255)
+    tool = models.CharField(max_length=200)
+    args_hash = models.CharField(max_length=80)
+    reason = models.CharField(max_length=32)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index("tenant", models.F("at").desc(), name="refusals_by_age"),)
+        triggers = triggers.append_only()

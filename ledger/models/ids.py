@@ -1,0 +1,54 @@
+"""Identifiers: prefixed, sortable by creation, made in this one place."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
+_LENGTH = 26
+
+
+def _new(prefix: str) -> str:
+    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    digits = []
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, 32)
+        digits.append(_ALPHABET[digit])
+    return prefix + "".join(reversed(digits))
+
+
+def operation_id() -> str:
+    return _new("op_")
+
+
+def attempt_id() -> str:
+    return _new("att_")
+
+
+def event_id() -> str:
+    return _new("evt_")
+
+
+def review_item_id() -> str:
+    return _new("rev_")
+
+
+def delivery_id() -> str:
+    return _new("dlv_")
+
+
+def destination_id() -> str:
+    return _new("dst_")
+
+
+def webhook_id() -> str:
+    return _new("msg_")
+
+
+def decision_id() -> str:
+    return _new("dec_")
+
+
+def approval_id() -> str:
+    return _new("apr_")

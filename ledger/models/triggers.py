@@ -1,0 +1,168 @@
+"""The triggers through which the database itself says no; the moves come from `ledger.rules.states`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pgtrigger
+
+from ledger.rules.states import DELIVERY_MOVES, MOVES, Guard
+
+_SENT = "(NEW.dispatched_at IS NOT NULL OR NEW.maybe_sent)"
+
+_GUARD_SQL = {
+    Guard.ALWAYS: "TRUE",
+    Guard.HELD: f"NOT {_SENT}",
+    Guard.SENT: _SENT,
+    Guard.MAYBE_SENT: "NEW.maybe_sent",
+    Guard.CONFLICT: (
+        "EXISTS (SELECT 1 FROM ledger_reviewitem item WHERE item.attempt_id = NEW.id "
+        "AND item.closed_at IS NULL AND item.reason = 'conflicting_evidence')"
+    ),
+}
+
+
+def _moves_sql(moves: Iterable[tuple[str, str, str]]) -> str:
+    by_source: dict[str, list[str]] = defaultdict(list)
+    for source, target, guard in moves:
+        by_source[source].append(f"(NEW.state = '{target}' AND {guard})")
+    rows = [f"(OLD.state = '{source}' AND ({' OR '.join(legal)}))" for source, legal in by_source.items()]
+    return "\n OR ".join(rows)
+
+
+def _refuse(unless: str, message: str) -> str:
+    return f"IF NOT ({unless}) THEN RAISE EXCEPTION '{message}' USING ERRCODE = 'check_violation'; END IF; "
+
+
+def legal_attempt_moves() -> pgtrigger.Trigger:
+    """A state change of an attempt is one of the table's moves."""
+    legal = _moves_sql((move.source, move.target, _GUARD_SQL[move.guard]) for move in MOVES)
+    return pgtrigger.Trigger(
+        name="legal_move",
+        when=pgtrigger.Before,
+        operation=pgtrigger.UpdateOf("state"),
+        condition=pgtrigger.Condition("(OLD.state IS DISTINCT FROM NEW.state)"),
+        func=_refuse(legal, "illegal move of an attempt") + "RETURN NEW;",
+    )
+
+
+def first_attempt_state() -> pgtrigger.Trigger:
+    """An attempt is born INTENT_RECORDED, or held: MANUAL_REVIEW with nothing sent."""
+    born = "NEW.dispatched_at IS NULL AND NEW.lease_until IS NULL AND NEW.confirmed_by = '' AND NEW.failed_by = ''"
+    state = "NEW.state = 'INTENT_RECORDED' OR (NEW.state = 'MANUAL_REVIEW' AND NEW.held_at IS NOT NULL)"
+    return pgtrigger.Trigger(
+        name="first_state",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert,
+        func=_refuse(f"({born}) AND ({state})", "an attempt is born INTENT_RECORDED or held") + "RETURN NEW;",
+    )
+
+
+def legal_delivery_moves() -> pgtrigger.Trigger:
+    """A state change of a delivery is one of the second machine's moves."""
+    legal = _moves_sql((source, target, "TRUE") for source, target in DELIVERY_MOVES)
+    return pgtrigger.Trigger(
+        name="legal_move",
+        when=pgtrigger.Before,
+        operation=pgtrigger.UpdateOf("state"),
+        condition=pgtrigger.Condition("(OLD.state IS DISTINCT FROM NEW.state)"),
+        func=_refuse(legal, "illegal move of a delivery") + "RETURN NEW;",
+    )
+
+
+def first_delivery_state() -> pgtrigger.Trigger:
+    """A delivery is born PENDING."""
+    return pgtrigger.Trigger(
+        name="first_state",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert,
+        func=_refuse("NEW.state = 'PENDING'", "a delivery is born PENDING") + "RETURN NEW;",
+    )
+
+
+def fixed_columns(*columns: str, name: str = "fixed_columns", unless: str = "FALSE") -> pgtrigger.Trigger:
+    """These columns never change after the insert (but where `unless` holds)."""
+    changed = " OR ".join(f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns)
+    return pgtrigger.Trigger(
+        name=name,
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition(f"({changed})"),
+        func=_refuse(unless, f"{name}: these columns never change") + "RETURN NEW;",
+    )
+
+
+def set_once(*columns: str) -> pgtrigger.Trigger:
+    """These columns, once not null, never change again."""
+    rewritten = " OR ".join(
+        f"(OLD.{column} IS NOT NULL AND OLD.{column} IS DISTINCT FROM NEW.{column})" for column in columns
+    )
+    return pgtrigger.Trigger(
+        name="set_once",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition(f"({rewritten})"),
+        func=_refuse("FALSE", "these columns are set once") + "RETURN NEW;",
+    )
+
+
+def never_deleted() -> pgtrigger.Trigger:
+    """Rows of this table stay."""
+    return pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete)
+
+
+def append_only() -> tuple[pgtrigger.Trigger, ...]:
+    """Rows of this table are written once and stay as they are."""
+    return (
+        pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+        never_truncated(),
+    )
+
+
+def never_truncated() -> pgtrigger.Trigger:
+    """TRUNCATE passes no row trigger. Tests, which empty tables between cases, switch this off by a setting."""
+    allowed = "COALESCE(current_setting('ledger.allow_truncate', TRUE), '') = 'on'"
+    return pgtrigger.Trigger(
+        name="never_truncated",
+        level=pgtrigger.Statement,
+        when=pgtrigger.Before,
+        operation=pgtrigger.Truncate,
+        func=_refuse(allowed, "this table is never truncated") + "RETURN NULL;",
+    )
+
+
+def next_in_chain() -> pgtrigger.Trigger:
+    """An event follows the newest one of its operation, by number and by hash."""
+    follows = (
+        "(NEW.sequence = 1 AND NEW.previous_hash = '') OR EXISTS (SELECT 1 FROM ledger_event e "
+        "WHERE e.operation_id = NEW.operation_id AND e.sequence = NEW.sequence - 1 AND e.hash = NEW.previous_hash)"
+    )
+    return pgtrigger.Trigger(
+        name="next_in_chain",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert,
+        func=_refuse(follows, "an event follows the one before it") + "RETURN NEW;",
+    )
+
+
+def open_question_has_item() -> pgtrigger.Trigger:
+    """At commit, an UNKNOWN or MANUAL_REVIEW attempt has its open review item, and no other has one but a conflict."""
+    return pgtrigger.Trigger(
+        name="open_question_has_item",
+        when=pgtrigger.After,
+        timing=pgtrigger.Deferred,
+        operation=pgtrigger.Insert | pgtrigger.UpdateOf("state"),
+        declare=[("now_state", "TEXT"), ("item_reason", "TEXT")],
+        func=(
+            "SELECT state INTO now_state FROM ledger_attempt WHERE id = NEW.id; "
+            "SELECT reason INTO item_reason FROM ledger_reviewitem "
+            "WHERE attempt_id = NEW.id AND closed_at IS NULL; "
+            + _refuse(
+                "(now_state IN ('UNKNOWN', 'MANUAL_REVIEW')) = (item_reason IS NOT NULL) "
+                "OR item_reason = 'conflicting_evidence'",
+                "an open question has exactly one open review item",
+            )
+            + "RETURN NULL;"
+        ),
+    )

@@ -1,0 +1,134 @@
+"""The closed lists of words: reasons, actors, events, decisions. Pages, API and database use these and no others."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Effect(StrEnum):
+    """What kind of change a tool makes to the world."""
+
+    READ = "read"
+    MESSAGE = "message"
+    PAYMENT = "payment"
+    DELETION = "deletion"
+    DEPLOYMENT = "deployment"
+    WRITE = "write"
+
+
+class ReviewReason(StrEnum):
+    """Why an attempt waits for a person; the closed list."""
+
+    UNKNOWN = "unknown"
+    NO_LOOKUP = "no_lookup"
+    ADAPTER_FAILING = "adapter_failing"
+    UNRESOLVED = "unresolved"
+    SEVERAL_MATCHES = "several_matches"
+    HASH_MISMATCH = "hash_mismatch"
+    REVERSED = "reversed"
+    CONFLICTING_EVIDENCE = "conflicting_evidence"
+    NOT_IDEMPOTENT = "not_idempotent"
+    KEY_WINDOW_OVER = "key_window_over"
+    AUTHORITY_REFUSED = "authority_refused"
+    ATTEMPTS_USED_UP = "attempts_used_up"
+    APPROVAL_REQUIRED = "approval_required"
+    APPROVAL_EXPIRED = "approval_expired"
+    ARGUMENTS_CHANGED = "arguments_changed"
+    POLICY_CHANGED = "policy_changed"
+    SUSPECTED_DUPLICATE = "suspected_duplicate"
+    SENT_WITHOUT_LEAVE = "sent_without_leave"
+
+
+RECEIPT_IS_ONLY_EVIDENCE = frozenset(
+    {
+        ReviewReason.HASH_MISMATCH,
+        ReviewReason.REVERSED,
+        ReviewReason.SEVERAL_MATCHES,
+        ReviewReason.CONFLICTING_EVIDENCE,
+    }
+)
+"""Under these a late receipt settles nothing: it is one more piece of a contradiction."""
+
+
+class ActorKind(StrEnum):
+    """Who changed something."""
+
+    AGENT = "agent"
+    OPERATOR = "operator"
+    RECONCILER = "reconciler"
+    SENDER = "sender"
+    SYSTEM = "system"
+
+
+class EventKind(StrEnum):
+    """The names of all events; `<noun>.<what happened>`."""
+
+    INTENT = "attempt.intent"
+    HELD = "attempt.held"
+    DISPATCHED = "attempt.dispatched"
+    UNKNOWN = "attempt.unknown"
+    REVIEW = "attempt.manual_review"
+    RETRYABLE = "attempt.failed_retryable"
+    CONFIRMED = "attempt.confirmed"
+    FAILED = "attempt.failed"
+    CANCELLED = "attempt.cancelled"
+    SUPERSEDED = "attempt.superseded"
+    APPROVED = "attempt.approved"
+    RULE_RELINKED = "attempt.rule_relinked"
+    LEAVE_REFUSED = "attempt.leave_refused"
+    LEASE_EXTENDED = "attempt.lease_extended"
+    PROVIDER_REQUEST = "attempt.provider_request"
+    OUTCOME_REPORTED = "attempt.outcome_reported"
+    VARIANT_SEEN = "attempt.variant_seen"
+    LOOKED_UP = "attempt.looked_up"
+    CONFLICT = "attempt.conflict"
+    REASON_CHANGED = "review.reason_changed"
+    ASSIGNED = "review.assigned"
+    CLAIMED = "review.claimed"
+    RELEASED = "review.released"
+    TAKEN_OVER = "review.taken_over"
+    NOTED = "review.noted"
+    VOTED = "review.voted"
+    DECIDED = "review.decided"
+    APPROVAL_VOIDED = "approval.voided"
+    APPROVAL_EXPIRED = "approval.expired"
+    OPERATION_CANCELLED = "operation.cancelled"
+    SETTLED = "operation.settled"
+
+
+class DecisionKind(StrEnum):
+    """What a person chose about a review item."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    CONFIRM_HAPPENED = "confirm_happened"
+    CONFIRM_DID_NOT = "confirm_did_not_happen"
+    RELINK_ARGUMENTS = "relink_arguments"
+    RELINK_RECORD = "relink_record"
+    RELINK_OPERATION = "relink_operation"
+    RECHECK = "recheck"
+    CONFLICT_HAPPENED = "conflict_happened"
+    CONFLICT_DUPLICATE = "conflict_duplicate"
+    CONFLICT_STANDS = "conflict_stands"
+    ASSIGN = "assign"
+    CLAIM = "claim"
+    RELEASE = "release"
+    TAKE_OVER = "take_over"
+    NOTE = "note"
+
+
+class FailedBy(StrEnum):
+    """On whose word an attempt is FAILED."""
+
+    AGENT = "agent"
+    LOOKUP = "lookup"
+    OPERATOR = "operator"
+    NOT_STARTED = "not_started"
+
+
+class ConfirmedBy(StrEnum):
+    """On whose evidence an attempt is OUTCOME_CONFIRMED."""
+
+    AGENT = "agent"
+    LOOKUP = "lookup"
+    OPERATOR = "operator"
