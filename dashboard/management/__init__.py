@@ -1,0 +1,1 @@
+"""Commands that need samples or rights of people, and the demonstration they start."""
