@@ -43,10 +43,15 @@ class Home:
     def sockets(self) -> Path:
         """Directory of the Unix sockets: inside LEDGER_HOME unless that path is too long for a socket."""
         inside = self.path / "run"
-        if len(os.fsencode(inside / POSTGRES_SOCKET)) <= LONGEST_SOCKET_PATH:
+        if len(os.fsencode(inside / "postgres" / POSTGRES_SOCKET)) <= LONGEST_SOCKET_PATH:
             return inside
         digest = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"ledger-{os.getuid()}-{digest}"
+
+    @property
+    def database_sockets(self) -> Path:
+        """A directory of its own: PostgreSQL may run as another user than the rest."""
+        return self.sockets / "postgres"
 
     @property
     def broker_socket(self) -> Path:
@@ -58,7 +63,7 @@ class Home:
 
     @property
     def database_url(self) -> str:
-        return f"postgresql://ledger@/ledger?host={quote(str(self.sockets))}"
+        return f"postgresql://ledger@/ledger?host={quote(str(self.database_sockets))}"
 
     def create(self) -> None:
         """Create the directories, readable by this user alone."""
