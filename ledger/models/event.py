@@ -28,7 +28,7 @@ class Event(TenantRow):
     actor = models.CharField(max_length=200)
     body = models.TextField()
     at = models.DateTimeField()
-    previous_hash = models.CharField(max_length=80, blank=True)
+    previous_hash = models.CharField(max_length=80)
     hash = models.CharField(max_length=80)
 
     class Meta:

@@ -8,6 +8,7 @@ from ledger.models import ids, triggers
 from ledger.models.base import IdField, TenantRow
 from ledger.models.people import Agent
 from ledger.models.run import Run
+from ledger.rules.chain import CHAIN_START
 from ledger.rules.states import Outcome
 
 
@@ -30,7 +31,7 @@ class Operation(TenantRow):
     outcome = models.CharField(max_length=16, default=Outcome.OPEN, choices=[(o, o) for o in Outcome])
     settlements_count = models.PositiveIntegerField(default=0)
     event_count = models.PositiveIntegerField(default=0)
-    head_hash = models.CharField(max_length=80, blank=True)
+    head_hash = models.CharField(max_length=80, default=CHAIN_START)
 
     class Meta:
         constraints = (models.UniqueConstraint("tenant", "operation_key", name="operation_key_once"),)

@@ -77,10 +77,9 @@ class ApiKey(TenantRow):
 
     key_id = models.CharField(max_length=32, unique=True)
     agent = models.ForeignKey(Agent, models.PROTECT, related_name="keys", db_constraint=False)
-    secret_hash = models.BinaryField(max_length=32)
+    secret_hash = models.CharField(max_length=64)
     verbs = ArrayField(models.CharField(max_length=16))
-    tool_globs = ArrayField(models.CharField(max_length=200))
-    target_globs = ArrayField(models.CharField(max_length=200), default=list)
+    scopes = ArrayField(models.CharField(max_length=200))  # tool:GLOB, target:GLOB
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pgtrigger
 
+from ledger.rules.chain import CHAIN_START
 from ledger.rules.states import DELIVERY_MOVES, MOVES, Guard
 
 _SENT = "(NEW.dispatched_at IS NOT NULL OR NEW.maybe_sent)"
@@ -135,7 +136,7 @@ def never_truncated() -> pgtrigger.Trigger:
 def next_in_chain() -> pgtrigger.Trigger:
     """An event follows the newest one of its operation, by number and by hash."""
     follows = (
-        "(NEW.sequence = 1 AND NEW.previous_hash = '') OR EXISTS (SELECT 1 FROM ledger_event e "
+        f"(NEW.sequence = 1 AND NEW.previous_hash = '{CHAIN_START}') OR EXISTS (SELECT 1 FROM ledger_event e "
         "WHERE e.operation_id = NEW.operation_id AND e.sequence = NEW.sequence - 1 AND e.hash = NEW.previous_hash)"
     )
     return pgtrigger.Trigger(
@@ -147,7 +148,7 @@ def next_in_chain() -> pgtrigger.Trigger:
 
 
 def open_question_has_item() -> pgtrigger.Trigger:
-    """At commit, an UNKNOWN or MANUAL_REVIEW attempt has its open review item, and no other has one but a conflict."""
+    """At commit, an UNKNOWN or MANUAL_REVIEW attempt has its open item, and no other has one but a conflict."""
     return pgtrigger.Trigger(
         name="open_question_has_item",
         when=pgtrigger.After,
