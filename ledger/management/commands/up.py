@@ -1,0 +1,77 @@
+"""`manage.py up`: everything on one machine, until Ctrl-C."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from ledger.management.local.leftovers import AlreadyRunning, only_one
+from ledger.management.local.postgres import PostgresFailed
+from ledger.management.local.processes import NobodyCanRun
+from ledger.management.local.programs import ProgramMissing
+from ledger.management.local.stack import AddressInUse, Stack, UnsafeDatabase
+from ledger.management.local.supervisor import ChildFailed, StopRequested, Supervisor
+
+REFUSED, CONFLICT, UNAVAILABLE = 3, 4, 5
+EXIT_CODES: dict[type[Exception], int] = {
+    UnsafeDatabase: REFUSED,
+    AlreadyRunning: CONFLICT,
+    AddressInUse: CONFLICT,
+    ProgramMissing: UNAVAILABLE,
+    NobodyCanRun: UNAVAILABLE,
+    PostgresFailed: UNAVAILABLE,
+    ChildFailed: UNAVAILABLE,
+    PermissionError: UNAVAILABLE,
+    psycopg.OperationalError: UNAVAILABLE,
+}
+
+
+class Command(BaseCommand):
+    help = "Run the whole ledger on this machine: PostgreSQL, broker, worker, scheduler and web server."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="port of the web server (default 8000)")
+        parser.add_argument(
+            "--demo", action="store_true", help="sample tenants, operators and a crashing agent"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        try:
+            self.run(port=options["port"], with_demo=options["demo"])
+        except tuple(EXIT_CODES) as error:
+            code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+            raise CommandError(str(error), returncode=code) from error
+
+    def run(self, *, port: int, with_demo: bool) -> None:
+        settings.HOME.create()
+        with only_one(settings.HOME):
+            supervisor = Supervisor(self.tell)
+            supervisor.catch_signals()
+            stack = Stack(settings.HOME, port, supervisor, host_header=_own_host())
+            try:
+                self.serve(stack, with_demo=with_demo)
+            except StopRequested:
+                self.tell("Stopping …")
+            finally:
+                supervisor.stop_all()
+            self.tell("Stopped.")
+
+    def serve(self, stack: Stack, *, with_demo: bool) -> None:
+        stack.start()
+        self.tell(f"The ledger is ready at {stack.address} (Ctrl-C stops it; logs: {stack.home.logs}).")
+        if with_demo:
+            stack.start_demo()
+        stack.supervisor.watch()
+
+    def tell(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+def _own_host() -> str:
+    """A host name that this installation answers to."""
+    first = settings.ALLOWED_HOSTS[0]
+    return "localhost" if first == "*" else str(first).lstrip(".")
