@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-# Asking a provider again about one attempt, and a provider that could not be reached ("a probe at least every
-# 30 s").
+# Asking again about one attempt.
 LOOK_UP_FIRST_S = 2.0
 LOOK_UP_MOST_S = 300.0
+
+# Asking a provider again that could not be reached: a probe at least every 30 s.
 PROBE_FIRST_S = 1.0
 PROBE_MOST_S = 30.0
 

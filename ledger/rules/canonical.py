@@ -62,8 +62,7 @@ def read_json(raw: bytes, *, max_bytes: int = MOST_BYTES, max_depth: int = MOST_
 
 
 def canonical_bytes(value: object) -> bytes:
-    """RFC 8785 bytes of a JSON value (dict, list, str, int, float, bool, None). Raises ValueError for any
-    other."""
+    """RFC 8785 bytes of a JSON value. Raises ValueError for anything else, and for numbers beyond 2^53-1."""
     return bytes(rfc8785.dumps(value))  # type: ignore[arg-type]
 
 
@@ -90,8 +89,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _check_depth(text: str, most: int) -> None:
-    """Count the open brackets without recursion: the parser would overflow the stack on what is refused
-    here."""
+    """Count open brackets without recursion: the parser would overflow the stack on what is refused here."""
     depth = 0
     for token in _NESTING.finditer(text):
         if token[0] in "[{":

@@ -1,5 +1,4 @@
-"""Keys that are computed, never drawn: the provider's idempotency key, and the shape of an agent's API
-key."""
+"""The key a provider sees, which is computed and never drawn, and the shape of an agent's API key."""
 
 from __future__ import annotations
 
@@ -25,15 +24,14 @@ class ApiKeyParts:
     secret: str = field(repr=False)
 
 
-def idempotency_key(tenant_id: str, operation_key: str, generation: int) -> str:
-    """The key every send of this generation shows the provider: the same after a crash, a resend or a
-    restore."""
-    return f"il-{_fixed_by('idempotency', tenant_id, operation_key, generation)}"
+def idempotency_key(tenant_id: int | str, operation_key: str, generation: int) -> str:
+    """The key every send of this generation shows the provider: the same after a crash or a restore."""
+    return f"il-{_fixed_by('idempotency', str(tenant_id), operation_key, generation)}"
 
 
-def correlation_id(tenant_id: str, operation_key: str) -> str:
+def correlation_id(tenant_id: int | str, operation_key: str) -> str:
     """The same for every send of an operation, whatever its generation, so that a look-up finds them all."""
-    return f"ilc-{_fixed_by('correlation', tenant_id, operation_key)}"
+    return f"ilc-{_fixed_by('correlation', str(tenant_id), operation_key)}"
 
 
 def format_api_key(key_id: str, secret: str) -> str:

@@ -37,8 +37,7 @@ TWO_PEOPLE = frozenset({Effect.PAYMENT, Effect.DELETION, Effect.DEPLOYMENT})
 
 
 class PolicyInvalid(ValueError):
-    """The document cannot be published: `path` is a JSON pointer to the place, `problem` says what is
-    wrong."""
+    """The document cannot be published: `path` is a JSON pointer to what is wrong, `problem` says why."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path or 'the document'}: {problem}")

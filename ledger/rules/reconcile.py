@@ -20,6 +20,9 @@ from ledger.rules.vocabulary import Effect, ReviewReason
 NEGATIVES_NEEDED = 2
 ADAPTER_FAILURES_NEEDED = 3
 
+# An outage is left to itself until this long before the provider forgets the key.
+KEY_WINDOW_WARNING_S = 600.0
+
 
 class LookedUpKind(StrEnum):
     """What came of asking the provider."""
@@ -181,13 +184,15 @@ class _Case:
 
     @property
     def may_escalate(self) -> bool:
+        return not self.unreachable or self.key_window_closing
+
+    @property
+    def key_window_closing(self) -> bool:
         ends_at = self.attempt.key_window_ends_at
-        closing = ends_at is not None and self.now >= ends_at - timedelta(seconds=KEY_WINDOW_WARNING_S)
-        return closing or not self.unreachable
+        if ends_at is None or not self.attempt.idempotent:
+            return False
+        return ends_at - timedelta(seconds=KEY_WINDOW_WARNING_S) <= self.now < ends_at
 
-
-KEY_WINDOW_WARNING_S = 600.0
-"""An outage is left to itself until this long before the provider forgets the key."""
 
 Predicate = Callable[[_Case], bool]
 Follow = Callable[[_Case], Follows]
@@ -195,8 +200,7 @@ Follow = Callable[[_Case], Follows]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table. `exists`: it says something is there, so it applies where a person was asked
-    too."""
+    """One row of the table. `exists`: it says something is there, so it applies in MANUAL_REVIEW too."""
 
     name: str
     holds: Predicate
@@ -207,8 +211,7 @@ class Row:
 def decide(
     attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused, now: datetime
 ) -> Follows:
-    """What follows from this answer for this attempt: the first row that holds. Asks nothing, changes
-    nothing.
+    """What follows from this answer for this attempt: the first row that holds.
 
     For an UNKNOWN attempt every row applies; in MANUAL_REVIEW and FAILED_RETRYABLE only those that say
     something exists. Everything else, and any answer about an attempt in another state, is evidence only.
