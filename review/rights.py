@@ -1,0 +1,100 @@
+"""Rights of a person on a tenant, read fresh for every question.
+
+They are object permissions and nothing else: the superuser flag, groups and global permissions give nothing,
+and an inactive person has none. No answer is kept: a right taken away is gone with the next question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger.models import Tenant, User
+from ledger.rules.vocabulary import Effect
+from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What one person may do in one tenant. `scopes`: within which sends they may approve."""
+
+    view: bool = False
+    decide: bool = False
+    administer: bool = False
+    audit: bool = False
+    scopes: tuple[ApprovalScope, ...] = ()
+
+    def may_approve(self, tool: str, effect: Effect) -> bool:
+        """Approving is deciding within a scope: it needs both."""
+        return self.decide and any(scope.covers(tool, effect) for scope in self.scopes)
+
+
+NONE = Rights()
+
+
+def rights_of(user: User, tenant: Tenant) -> Rights:
+    """Everything this person may do in this tenant; two queries."""
+    held = _permissions(user.pk, tenant.pk)
+    if not held:
+        return NONE
+    return Rights(
+        view="view_work" in held,
+        decide="decide_work" in held,
+        administer="administer" in held,
+        audit="audit" in held,
+        scopes=_scopes(user.pk, tenant.pk),
+    )
+
+
+def may_view(user: User, tenant: Tenant) -> bool:
+    return "view_work" in _permissions(user.pk, tenant.pk)
+
+
+def may_decide(user: User, tenant: Tenant) -> bool:
+    return "decide_work" in _permissions(user.pk, tenant.pk)
+
+
+def may_administer(user: User, tenant: Tenant) -> bool:
+    return "administer" in _permissions(user.pk, tenant.pk)
+
+
+def may_approve(user: User, tenant: Tenant, tool: str, effect: Effect) -> bool:
+    return rights_of(user, tenant).may_approve(tool, effect)
+
+
+def people_who_may_approve(tenant_id: int, tool: str, effect: Effect) -> tuple[User, ...]:
+    """Everybody whose rights cover this send, by name; two queries."""
+    holders = ApprovalScopePermission.objects.filter(
+        content_object__tenant_id=tenant_id,
+        permission__codename="approve_sends",
+        user__is_active=True,
+        user_id__in=TenantPermission.objects.filter(
+            content_object_id=tenant_id, permission__codename="decide_work"
+        ).values("user_id"),
+    ).select_related("user", "content_object")
+    people = {held.user_id: held.user for held in holders if held.content_object.covers(tool, effect)}
+    return tuple(sorted(people.values(), key=lambda person: person.username))
+
+
+class ScopedApprovers:
+    """Answers the ledger's question whether a person may still approve."""
+
+    def may_approve(self, *, user_id: int, tenant_id: int, tool: str, effect: Effect) -> bool:
+        user = User.objects.filter(pk=user_id).first()
+        tenant = Tenant.objects.filter(pk=tenant_id).first()
+        return user is not None and tenant is not None and may_approve(user, tenant, tool, effect)
+
+
+def _permissions(user_id: int | None, tenant_id: int) -> frozenset[str]:
+    held = TenantPermission.objects.filter(
+        content_object_id=tenant_id, user_id=user_id, user__is_active=True
+    ).values_list("permission__codename", flat=True)
+    return frozenset(held)
+
+
+def _scopes(user_id: int, tenant_id: int) -> tuple[ApprovalScope, ...]:
+    held = ApprovalScope.objects.filter(
+        tenant_id=tenant_id,
+        person_permissions__user_id=user_id,
+        person_permissions__permission__codename="approve_sends",
+    )
+    return tuple(held.order_by("pk"))
