@@ -1,0 +1,47 @@
+"""`manage.py add_destination NAME URL`: where one consumer hears of settlements."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError
+
+from ledger.management.command import Answer, Exit, LedgerCommand, Stopped, check_usage, tenant_named
+from ledger.models import Destination, Tenant
+from ledger.rules.names import name_problem, url_problem
+from ledger.transactions import durable
+
+
+class Command(LedgerCommand):
+    help = "Add a destination for settlements. https only outside development."
+
+    def add_own_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("url")
+        parser.add_argument("--tenant", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--ack",
+            choices=["response", "explicit"],
+            default="response",
+            help="what counts as receipt: its 2xx answer (default), or its own ack call",
+        )
+
+    def answer(self, *, name: str, url: str, ack: str, **options: Any) -> Answer:
+        check_usage(name_problem(name), f"Name {name!r}")
+        check_usage(url_problem(url, https_only=not settings.DEVELOPMENT), "Address")
+        tenant = tenant_named(options["tenant"])
+        try:
+            added = durable(lambda: _add(tenant, name, url, ack))
+        except IntegrityError as error:
+            raise Stopped(
+                Exit.CONFLICT,
+                f"Tenant {tenant.slug} has a destination {name!r} already; nothing was changed.",
+            ) from error
+        return Answer(
+            f"Added destination {name} ({added.id}): it hears of every settlement from now on.",
+            {"destination_id": added.id, "tenant": tenant.slug, "name": name, "url": url, "ack": ack},
+        )
+
+
+def _add(tenant: Tenant, name: str, url: str, ack: str) -> Destination:
+    return Destination.objects.create(tenant=tenant, name=name, url=url, ack=ack)
