@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Concat
 from django.db.models.lookups import Exact
 
 from ledger.models import ids, triggers

@@ -10,7 +10,7 @@ from ledger.models.base import TenantRow
 
 
 class User(AbstractUser):
-    """A person who signs in. Rights come from object permissions alone: the superuser flag decides nothing."""
+    """A person who signs in. Rights are object permissions alone: the superuser flag decides nothing."""
 
 
 class Tenant(models.Model):

@@ -10,3 +10,6 @@ class Pulse(models.Model):
 
     name = models.CharField(max_length=40, primary_key=True)
     at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

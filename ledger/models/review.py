@@ -1,4 +1,4 @@
-"""The facts of deciding: review items, decisions, votes, approvals. They are written with the attempts they bind."""
+"""The facts of deciding: review items, decisions, votes, approvals; written with the attempts they bind."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class BudgetAccount(TenantRow):
 
 
 class BudgetEntry(TenantRow):
-    """One line of an account. RESERVE holds, POST spends (of what was held first), VOID gives back, USAGE spends."""
+    """One line of an account: RESERVE holds, POST spends what was held, VOID gives back, USAGE spends."""
 
     class Kind(models.TextChoices):
         RESERVE = "RESERVE"

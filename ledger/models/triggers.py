@@ -122,7 +122,7 @@ def append_only() -> tuple[pgtrigger.Trigger, ...]:
 
 
 def never_truncated() -> pgtrigger.Trigger:
-    """TRUNCATE passes no row trigger. Tests, which empty tables between cases, switch this off by a setting."""
+    """TRUNCATE passes no row trigger. Tests, which empty tables between cases, allow it by a setting."""
     allowed = "COALESCE(current_setting('ledger.allow_truncate', TRUE), '') = 'on'"
     return pgtrigger.Trigger(
         name="never_truncated",
@@ -137,7 +137,8 @@ def next_in_chain() -> pgtrigger.Trigger:
     """An event follows the newest one of its operation, by number and by hash."""
     follows = (
         f"(NEW.sequence = 1 AND NEW.previous_hash = '{CHAIN_START}') OR EXISTS (SELECT 1 FROM ledger_event e "
-        "WHERE e.operation_id = NEW.operation_id AND e.sequence = NEW.sequence - 1 AND e.hash = NEW.previous_hash)"
+        "WHERE e.operation_id = NEW.operation_id AND e.sequence = NEW.sequence - 1 "
+        "AND e.hash = NEW.previous_hash)"
     )
     return pgtrigger.Trigger(
         name="next_in_chain",
@@ -148,7 +149,7 @@ def next_in_chain() -> pgtrigger.Trigger:
 
 
 def open_question_has_item() -> pgtrigger.Trigger:
-    """At commit, an UNKNOWN or MANUAL_REVIEW attempt has its open item, and no other has one but a conflict."""
+    """At commit an UNKNOWN or MANUAL_REVIEW attempt has its open item, and no other has one but a conflict."""
     return pgtrigger.Trigger(
         name="open_question_has_item",
         when=pgtrigger.After,

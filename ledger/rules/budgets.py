@@ -18,11 +18,12 @@ RESERVED_IN = frozenset({State.DISPATCHED, State.UNKNOWN, State.MANUAL_REVIEW})
 
 
 class EntryKind(StrEnum):
-    """RESERVE holds, POST spends what was held, VOID gives it back."""
+    """RESERVE holds, POST spends what was held, VOID gives it back, USAGE spends what was never held."""
 
     RESERVE = "RESERVE"
     POST = "POST"
     VOID = "VOID"
+    USAGE = "USAGE"
 
 
 class How(StrEnum):

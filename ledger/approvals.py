@@ -1,0 +1,183 @@
+"""What one vote is bound to, and whether an approval still covers exactly what is about to be sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from ledger.models import Approval, Attempt, PolicySnapshot, Vote
+from ledger.policies import InForce, rule_editor, rule_in_force
+from ledger.rules.authority import ApprovalFacts
+from ledger.rules.canonical import canonical_bytes, content_hash
+from ledger.rules.digest import vote_digest
+from ledger.rules.policy import Rule, summary_sentence
+from ledger.rules.vocabulary import Effect
+
+
+class Approvers(Protocol):
+    """Who may approve, as the review app knows it."""
+
+    def may_approve(self, *, user_id: int, tenant_id: int, tool: str, effect: Effect) -> bool:
+        """Whether this person may, now, approve a send of this tool with this effect."""
+        ...
+
+
+class _Nobody:
+    def may_approve(self, *, user_id: int, tenant_id: int, tool: str, effect: Effect) -> bool:
+        return False
+
+
+_approvers: Approvers = _Nobody()
+
+
+def register_approvers(approvers: Approvers) -> None:
+    """The review app answers from now on; until it does, nobody may approve."""
+    global _approvers  # noqa: PLW0603
+    _approvers = approvers
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Everything an approver is shown and a vote is bound to, beside who votes and until when."""
+
+    attempt: Attempt
+    policy: PolicySnapshot
+    rule: Rule
+    sentence: str
+    meaning: str
+    generation: int
+
+    @property
+    def needed(self) -> int:
+        return self.rule.needed_approvals
+
+    @property
+    def vote_life_s(self) -> float:
+        return self.rule.vote_life_s
+
+    @property
+    def shown(self) -> str:
+        """One hash of what a page shows; posted back with the vote, so that a change in between is seen."""
+        attempt = self.attempt
+        parts = [
+            attempt.tenant_id,
+            attempt.pk,
+            attempt.args_hash,
+            self.rule.rule_hash,
+            sorted(attempt.scopes),
+            self.meaning,
+        ]
+        return content_hash(canonical_bytes(parts))
+
+    def digest(self, *, approver_id: int, expires_at: datetime) -> str:
+        """The digest of one person's vote."""
+        return _digest(
+            self.attempt, self.rule.rule_hash, self.generation, approver_id, self.meaning, expires_at
+        )
+
+
+def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding | None:
+    """What a vote for a new send of this attempt would mean now; None where the policy refuses the tool."""
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+    if in_force.rule is None or in_force.snapshot is None:
+        return None
+    sentence = sentence_of(attempt, in_force.rule)
+    return Binding(
+        attempt=attempt,
+        policy=in_force.snapshot,
+        rule=in_force.rule,
+        sentence=sentence,
+        meaning=_meaning(attempt, sentence, new_provider_key=new_provider_key),
+        generation=attempt.generation + 1 if new_provider_key else attempt.generation,
+    )
+
+
+def sentence_of(attempt: Attempt, rule: Rule) -> str:
+    """The human sentence of an attempt, from its canonical arguments only."""
+    if attempt.args is None:
+        return f"{attempt.tool}: arguments known by their hash only"
+    return summary_sentence(rule, attempt.args) or attempt.tool
+
+
+def waiting_approval(attempt: Attempt) -> Approval | None:
+    """The approval that waits to be used for this attempt, expired or not."""
+    return attempt.approvals.filter(used_at=None, voided_at=None).first()
+
+
+def open_votes(attempt: Attempt, now: datetime) -> list[Vote]:
+    """The votes of the round under way that still stand, oldest first."""
+    votes = attempt.votes.filter(approval=None, voided_at=None, expires_at__gt=now).select_related("approver")
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+    return [vote for vote in votes.order_by("at") if _still_means(vote, attempt, in_force)]
+
+
+def approval_facts(approval: Approval) -> ApprovalFacts:
+    """What authority asks of an approval: every vote recomputed against what holds now."""
+    attempt = approval.attempt
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+    votes = list(approval.votes.all())
+    enough = in_force.rule is not None and len(votes) >= in_force.rule.needed_approvals
+    return ApprovalFacts(
+        used=approval.used_at is not None,
+        expires_at=approval.expires_at,
+        digest_equal=enough and all(_still_means(vote, attempt, in_force) for vote in votes),
+        approvers_permitted=all(may_approve(attempt, vote.approver_id, in_force.rule) for vote in votes),
+    )
+
+
+def may_approve(attempt: Attempt, user_id: int, rule: Rule | None) -> bool:
+    """Whether this person may approve this attempt now: by right, and not in conflict."""
+    if rule is None or conflicts_of(attempt, user_id):
+        return False
+    return _approvers.may_approve(
+        user_id=user_id, tenant_id=attempt.tenant_id, tool=attempt.tool, effect=rule.effect
+    )
+
+
+def conflicts_of(attempt: Attempt, user_id: int) -> tuple[str, ...]:
+    """Why separation of duties keeps this person from approving; admins and superusers are not exempt."""
+    conflicts = (
+        (attempt.agent.owner_id, "owns the agent"),
+        (attempt.requested_by_id, "asked for it"),
+        (attempt.arguments_by_id, "corrected its arguments"),
+        (rule_editor(attempt.tenant_id, attempt.tool), "last changed the rule"),
+    )
+    return tuple(words for person, words in conflicts if person == user_id)
+
+
+def _still_means(vote: Vote, attempt: Attempt, in_force: InForce) -> bool:
+    if in_force.rule_hash is None:
+        return False
+    now_means = _digest(
+        attempt, in_force.rule_hash, vote.generation, vote.approver_id, vote.meaning, vote.expires_at
+    )
+    return vote.digest == now_means
+
+
+def _digest(
+    attempt: Attempt, rule_hash: str, generation: int, approver_id: int, meaning: str, expires_at: datetime
+) -> str:
+    return vote_digest(
+        tenant=str(attempt.tenant_id),
+        operation=attempt.operation_id,
+        attempt=attempt.pk,
+        tool=attempt.tool,
+        args_hash=attempt.args_hash,
+        rule_hash=rule_hash,
+        scopes=attempt.scopes,
+        generation=generation,
+        approver=str(approver_id),
+        meaning=meaning,
+        expires_at=expires_at,
+    )
+
+
+def _meaning(attempt: Attempt, sentence: str, *, new_provider_key: bool) -> str:
+    if not attempt.was_sent:
+        key = "its first"
+    elif new_provider_key:
+        key = "a new key: the provider cannot tell it from the earlier send"
+    else:
+        key = "the same key as before"
+    return f"{sentence}. Sends one provider call of {attempt.tool} with {key}."

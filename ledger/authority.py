@@ -1,0 +1,124 @@
+"""Gather the facts then and now of one attempt, and ask the one pure function of authority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from ledger.approvals import approval_facts
+from ledger.budgets import budget_left
+from ledger.models import ApiKey, Approval, Attempt, Operation
+from ledger.policies import rule_in_force, rule_of
+from ledger.rules.authority import (
+    Allowed,
+    ApprovalFacts,
+    KeyFacts,
+    Now,
+    Refused,
+    Then,
+    check_authority,
+    covers_target,
+    covers_tool,
+)
+from ledger.rules.policy import Rule, target_of
+
+
+def authority_for_leave(
+    operation: Operation,
+    attempt: Attempt,
+    *,
+    key: ApiKey,
+    approval: Approval | None,
+    needs_approval: bool,
+    now: datetime,
+    replay: bool = False,
+) -> Allowed | Refused:
+    """May this key have leave for this attempt at `now`? `replay`: leave was given, so that what it used up
+    (budget, approval, attempts) is left aside."""
+    then = facts_then(attempt, with_approval=needs_approval or replay)
+    facts = facts_now(
+        operation,
+        attempt,
+        keys=(key,),
+        now=now,
+        approval=None if replay or approval is None else approval_facts(approval),
+        budget_is_left=True if replay else None,
+    )
+    return check_authority(then, facts)
+
+
+def authority_for_page(
+    operation: Operation, attempt: Attempt, *, now: datetime, with_approval: bool = True
+) -> Allowed | Refused:
+    """Could a new send of this attempt be approved (or, without approval, follow a look-up) at `now`? Of the
+    agent's keys the best one speaks."""
+    then = facts_then(attempt, with_approval=with_approval, after_absent=not with_approval)
+    keys = attempt.agent.keys.all()
+    return check_authority(then, facts_now(operation, attempt, keys=keys, now=now, approval=None))
+
+
+def facts_then(attempt: Attempt, *, with_approval: bool, after_absent: bool = False) -> Then:
+    """What the attempt says about itself. `after_absent`: asked as if a look-up had just proven it absent."""
+    rule = rule_of(attempt)
+    return Then(
+        tool=attempt.tool,
+        target=target_of(rule, attempt.args),
+        effect=rule.effect,
+        rule_hash=attempt.rule_hash,
+        idempotent=rule.idempotent,
+        expires_at=attempt.expires_at,
+        with_approval=with_approval,
+        resend=attempt.was_sent,
+        absent_by_lookup=attempt.absent_by_lookup or after_absent,
+        key_window_ends_at=key_window_ends_at(attempt, rule),
+    )
+
+
+def facts_now(
+    operation: Operation,
+    attempt: Attempt,
+    *,
+    keys: Iterable[ApiKey],
+    now: datetime,
+    approval: ApprovalFacts | None,
+    budget_is_left: bool | None = None,
+) -> Now:
+    """What holds at `now`, read after the last lock."""
+    agent, in_force = attempt.agent, rule_in_force(attempt.tenant_id, attempt.tool)
+    rule = in_force.rule or rule_of(attempt)
+    target = target_of(rule, attempt.args)
+    return Now(
+        at=now,
+        tenant_active=agent.tenant.is_active,
+        agent_active=agent.is_active,
+        owner_active=agent.owner.is_active,
+        keys=tuple(key_facts(key, attempt.tool, target) for key in keys),
+        cancelled=operation.cancelled_at is not None,
+        rule_hash=in_force.rule_hash,
+        max_attempts=rule.max_attempts,
+        attempts_used=sends_of(operation),
+        budget_left=budget_left(operation.run_id) if budget_is_left is None else budget_is_left,
+        approval=approval,
+    )
+
+
+def key_facts(key: ApiKey, tool: str, target: str | None) -> KeyFacts:
+    """One key, seen from one tool and target."""
+    return KeyFacts(
+        revoked=key.revoked_at is not None,
+        expires_at=key.expires_at,
+        covers_tool=covers_tool(key.scopes, tool),
+        covers_target=covers_target(key.scopes, target),
+    )
+
+
+def key_window_ends_at(attempt: Attempt, rule: Rule) -> datetime | None:
+    """Until when the provider honours this attempt's key; None where it honours none or nothing was sent."""
+    if not rule.idempotent or attempt.key_first_sent_at is None:
+        return None
+    return attempt.key_first_sent_at + timedelta(seconds=rule.key_ttl_s)
+
+
+def sends_of(operation: Operation) -> int:
+    """How many attempts of the operation were given leave."""
+    return operation.attempts.filter(dispatched_at__isnull=False).count()

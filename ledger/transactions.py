@@ -1,0 +1,65 @@
+"""What a transaction promises here, and the database's clock."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import OperationalError, connection, transaction
+from psycopg import errors
+
+_T = TypeVar("_T")
+
+_WHOLE_TRANSACTION_AGAIN = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.LockNotAvailable,
+)
+_TRIES = 4
+
+
+class Busy(Exception):
+    """The rows needed stayed locked by others; nothing was written. Worth asking again in a moment."""
+
+
+class NotInTransaction(AssertionError):
+    """A verb was called outside the transaction of its caller."""
+
+
+def durable(work: Callable[[], _T]) -> _T:
+    """Run `work` as one outermost transaction, whole again (at most 3 times) where rows were contended.
+
+    Raises `Busy` when they still are; every other error passes after a rollback.
+    """
+    for tries in range(1, _TRIES + 1):
+        try:
+            with transaction.atomic(durable=True):
+                return work()
+        except OperationalError as error:
+            if not isinstance(error.__cause__, _WHOLE_TRANSACTION_AGAIN):
+                raise
+            if tries == _TRIES:
+                raise Busy("the rows are locked by others") from error
+            time.sleep(random.uniform(0, 0.05 * 2**tries))  # noqa: S311
+    raise AssertionError("unreachable")
+
+
+def require_transaction() -> None:
+    """Raise unless a transaction is open; verbs never open their own.
+
+    The block that pytest-django opens around a test does not count: in it every verb would seem called well.
+    """
+    blocks = [block for block in connection.atomic_blocks if not getattr(block, "_from_testcase", False)]
+    if not blocks:
+        raise NotInTransaction("this writes several rows that belong together: call it inside durable()")
+
+
+def database_clock() -> datetime:
+    """The database's time now. Read it after the last lock: the transaction's start may be long ago."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+        return now
