@@ -9,7 +9,7 @@ from pathlib import Path
 
 def broker_command(program: Path, address: Path) -> list[str | Path]:
     return [program, "--port", "0", "--unixsocket", address, "--unixsocketperm", "600", "--save", "",
-            "--appendonly", "no", "--daemonize", "no", "--dir", address.parent]  # fmt: skip
+            "--appendonly", "no", "--daemonize", "no", "--set-proc-title", "no", "--dir", address.parent]  # fmt: skip
 
 
 def answers(address: Path) -> bool:

@@ -1,0 +1,47 @@
+"""Fixtures that every test may ask for."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import RunningLedger
+
+
+@pytest.fixture
+def ledger_home_directory() -> Iterator[Path]:
+    """A short-named directory for one home: pytest's own are too long for a socket."""
+    with _home_directory() as directory:
+        yield directory
+
+
+@pytest.fixture
+def running_ledger(ledger_home_directory: Path) -> Iterator[RunningLedger]:
+    """The whole ledger as real processes of this test alone: durable, ready, yours to kill."""
+    with _running(ledger_home_directory) as ledger:
+        yield ledger
+
+
+@pytest.fixture(scope="module")
+def shared_ledger() -> Iterator[RunningLedger]:
+    """One running ledger for the tests of a module, each of which leaves it ready again."""
+    with _home_directory() as directory, _running(directory) as ledger:
+        yield ledger
+
+
+@contextmanager
+def _home_directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="lh-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory) / "home"
+
+
+@contextmanager
+def _running(directory: Path) -> Iterator[RunningLedger]:
+    ledger = RunningLedger(directory)
+    try:
+        ledger.start()
+        yield ledger
+    finally:
+        ledger.kill_everything()
