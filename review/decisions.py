@@ -1,0 +1,142 @@
+"""What a person decides about an item: the right is asked, then the ledger's verb called, in one transaction.
+
+Each raises `NotVisible` (404), `NotPermitted` (which right, who grants it), the ledger's `DecisionRefused`
+(its facts say no, or somebody was first) and `ledger.transactions.Busy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ledger import lifecycle
+from ledger.lifecycle import Decided
+from ledger.models import Attempt, User
+from ledger.policies import rule_in_force, rule_of
+from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
+from ledger.rules.vocabulary import Effect
+from ledger.transactions import durable
+from review.door import Entry, NotPermitted, administrators, enter, missing_right
+from review.duties import conflicts
+
+
+class ArgumentsUnreadable(ValueError):
+    """The typed arguments are not JSON the ledger can store; `typed` is given back as it was."""
+
+    def __init__(self, detail: str, *, typed: str) -> None:
+        super().__init__(f"These arguments cannot be read: {detail}.")
+        self.detail = detail
+        self.typed = typed
+
+
+def approve(
+    user: User, item_id: str, *, why: str, new_provider_key: bool = False, shown_digest: str | None = None
+) -> Decided:
+    """Add this person's yes to one new send of exactly what was shown."""
+
+    def decide() -> Decided:
+        require_approver(user, enter(user, item_id))
+        return lifecycle.approve(
+            item_id=item_id, by=user, why=why, new_provider_key=new_provider_key, shown_digest=shown_digest
+        )
+
+    return durable(decide)
+
+
+def reject(user: User, item_id: str, *, why: str, what: str | None = None, reference: str = "") -> Decided:
+    """Close to sending for ever. `what` is needed once it was sent: happened, did_not or not_known."""
+    return _decide(
+        user,
+        item_id,
+        lambda: lifecycle.reject(item_id=item_id, by=user, why=why, what=what, reference=reference),
+    )
+
+
+def confirm_happened(user: User, item_id: str, *, why: str, reference: str) -> Decided:
+    """The effect exists; `reference` is the provider's, as evidence."""
+    return _decide(
+        user,
+        item_id,
+        lambda: lifecycle.confirm_happened(item_id=item_id, by=user, why=why, reference=reference),
+    )
+
+
+def confirm_did_not_happen(user: User, item_id: str, *, why: str) -> Decided:
+    """The effect does not exist and nothing is to be sent again."""
+    return _decide(user, item_id, lambda: lifecycle.confirm_did_not_happen(item_id=item_id, by=user, why=why))
+
+
+def recheck(user: User, item_id: str, *, why: str) -> Decided:
+    """Ask the provider once more."""
+    return _decide(user, item_id, lambda: lifecycle.recheck(item_id=item_id, by=user, why=why))
+
+
+def relink_arguments(user: User, item_id: str, *, why: str, typed: str) -> Decided:
+    """Open a held attempt with the arguments as typed. Raises `ArgumentsUnreadable`."""
+
+    def decide() -> Decided:
+        _require_decider(enter(user, item_id))
+        args = _read(typed)
+        return lifecycle.relink_arguments(
+            item_id=item_id, by=user, why=why, args_bytes=canonical_bytes(args), args=args
+        )
+
+    return durable(decide)
+
+
+def relink_record(user: User, item_id: str, *, why: str, reference: str) -> Decided:
+    """Name the provider's record this may have become; it is looked up at once."""
+    return _decide(
+        user,
+        item_id,
+        lambda: lifecycle.relink_record(item_id=item_id, by=user, why=why, reference=reference),
+    )
+
+
+def decide_conflict(user: User, item_id: str, *, why: str, answer: str, reference: str = "") -> Decided:
+    """Answer a contradiction of a final state: happened, duplicate or stands."""
+    return _decide(
+        user,
+        item_id,
+        lambda: lifecycle.decide_conflict(
+            item_id=item_id, by=user, why=why, answer=answer, reference=reference
+        ),
+    )
+
+
+def require_approver(user: User, entry: Entry) -> None:
+    """Raise `NotPermitted` unless this person may approve this attempt: right, scope, separate duties."""
+    _require_decider(entry)
+    attempt = entry.item.attempt
+    if not entry.rights.may_approve(attempt.tool, effect_now(attempt)):
+        raise missing_right(entry.tenant, "approve_sends")
+    conflict = conflicts(attempt).get(user.pk)
+    if conflict is not None:
+        raise NotPermitted(
+            f"{conflict} Somebody else has to approve it.", granted_by=administrators(entry.tenant)
+        )
+
+
+def effect_now(attempt: Attempt) -> Effect:
+    """The effect by the rule in force; by the attempt's own rule where the policy refuses the tool."""
+    rule = rule_in_force(attempt.tenant_id, attempt.tool).rule or rule_of(attempt)
+    return rule.effect
+
+
+def _decide(user: User, item_id: str, verb: Callable[[], Decided]) -> Decided:
+    def decide() -> Decided:
+        _require_decider(enter(user, item_id))
+        return verb()
+
+    return durable(decide)
+
+
+def _require_decider(entry: Entry) -> None:
+    if not entry.rights.decide:
+        raise missing_right(entry.tenant, "decide_work")
+
+
+def _read(typed: str) -> dict[str, object]:
+    try:
+        return read_json(typed.encode("utf-8", "surrogatepass"))
+    except MalformedJson as error:
+        raise ArgumentsUnreadable(error.detail, typed=typed) from None

@@ -1,0 +1,74 @@
+"""The one door to a review item: its tenant's wall first, then the right that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger.models import ReviewItem, Tenant, User
+from review.models import TenantPermission
+from review.queries.values import NotVisible
+from review.rights import Rights, rights_of
+
+RIGHT_WORDS = {
+    "decide_work": "decide work",
+    "administer": "administer",
+    "approve_sends": "approve sends of this tool and effect",
+}
+
+
+class NotPermitted(Exception):
+    """The person sees the item but lacks a right; `granted_by` names who can give it."""
+
+    def __init__(self, reason: str, *, granted_by: tuple[str, ...]) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.granted_by = granted_by
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An item this person may see, and what they may do with it."""
+
+    item: ReviewItem
+    tenant: Tenant
+    rights: Rights
+
+
+def enter(user: User, item_id: str) -> Entry:
+    """The item, if this person may see it. Raises `NotVisible`."""
+    item = (
+        ReviewItem.objects.select_related(
+            "tenant",
+            "operation__run",
+            "attempt__operation",
+            "attempt__policy",
+            "attempt__agent__owner",
+            "attempt__requested_by",
+            "attempt__arguments_by",
+            "owner_group",
+            "owner",
+            "claimed_by",
+        )
+        .filter(pk=item_id)
+        .first()
+    )
+    if item is None:
+        raise NotVisible(item_id)
+    rights = rights_of(user, item.tenant)
+    if not rights.view:
+        raise NotVisible(item_id)
+    return Entry(item, item.tenant, rights)
+
+
+def missing_right(tenant: Tenant, codename: str) -> NotPermitted:
+    """The refusal that names the right and who can give it."""
+    words = f"You need the right to {RIGHT_WORDS[codename]} in {tenant.name}."
+    return NotPermitted(words, granted_by=administrators(tenant))
+
+
+def administrators(tenant: Tenant) -> tuple[str, ...]:
+    """User names of who may give rights in this tenant."""
+    held = TenantPermission.objects.filter(
+        content_object=tenant, permission__codename="administer", user__is_active=True
+    )
+    return tuple(held.order_by("user__username").values_list("user__username", flat=True))

@@ -1,0 +1,46 @@
+"""Keyset paging: an opaque, signed cursor that carries the sort key of the last row and the time it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import reduce
+from operator import or_
+
+from django.core import signing
+from django.db.models import Q
+
+from review.queries.values import BadFilter
+
+_SALT = "review.queue.cursor"
+
+
+def write_cursor(list_name: str, as_of: datetime, key: Sequence[str | int | datetime]) -> str:
+    """A cursor that continues after the row with this sort key, judged as of the same time."""
+    plain = [part.isoformat() if isinstance(part, datetime) else part for part in key]
+    return signing.dumps([list_name, as_of.isoformat(), plain], salt=_SALT)
+
+
+def read_cursor(list_name: str, cursor: str) -> tuple[datetime, list[str | int]]:
+    """The time and the key a cursor carries. Raises `BadFilter` for any text that is not one of this list."""
+    try:
+        name, as_of, key = signing.loads(cursor, salt=_SALT)
+    except signing.BadSignature:
+        raise BadFilter(
+            "cursor", "This page link is not valid any more. Start from the first page."
+        ) from None
+    if name != list_name:
+        raise BadFilter("cursor", "This page link belongs to another list. Start from the first page.")
+    return datetime.fromisoformat(as_of), key
+
+
+def after(columns: Sequence[str], key: Sequence[str | int]) -> Q:
+    """Rows that come after `key` in the order of `columns` (`-name`: falling), compared column by column."""
+    return reduce(or_, (_first_difference(columns, key, at) for at in range(len(columns))))
+
+
+def _first_difference(columns: Sequence[str], key: Sequence[str | int], at: int) -> Q:
+    equal = Q(**{column.lstrip("-"): key[i] for i, column in enumerate(columns[:at])})
+    column = columns[at]
+    comparison = "lt" if column.startswith("-") else "gt"
+    return equal & Q(**{f"{column.lstrip('-')}__{comparison}": key[at]})
