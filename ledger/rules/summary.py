@@ -24,7 +24,7 @@ def summary_problem(template: object) -> str | None:
     if not isinstance(template, str) or not 1 <= len(template) <= LONGEST_TEMPLATE:
         return f"must be a sentence of 1–{LONGEST_TEMPLATE} characters"
     for piece in _PIECE.finditer(template):
-        if piece[0] in "{}":
+        if len(piece[0]) == 1:
             return f"has a single {piece[0]} at character {piece.start()}; write it twice"
         if piece[1] is not None and not (_DOTTED.fullmatch(piece[1]) or is_pointer(piece[1])):
             return f"has a placeholder that is no name, dotted path or pointer: {piece[0][:40]}"
