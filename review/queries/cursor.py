@@ -1,4 +1,4 @@
-"""Keyset paging: an opaque, signed cursor that carries the sort key of the last row and the time it was read."""
+"""Keyset paging: a signed cursor with the sort key of the last row and the time the list was judged at."""
 
 from __future__ import annotations
 

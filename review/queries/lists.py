@@ -1,0 +1,93 @@
+"""Which items are on which list of the queue, as conditions on `ReviewItem`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from ledger.models import Approval, Decision, ReviewItem, User
+from ledger.rules.states import State
+from ledger.rules.vocabulary import DecisionKind
+from review.queries.values import QueueFilters, Tab
+
+DECIDED_FOR = timedelta(hours=24)
+OWNERSHIP = frozenset(
+    {
+        DecisionKind.ASSIGN,
+        DecisionKind.CLAIM,
+        DecisionKind.RELEASE,
+        DecisionKind.TAKE_OVER,
+        DecisionKind.NOTE,
+    }
+)
+
+
+def open_items(tenant_ids: list[int]) -> QuerySet[ReviewItem]:
+    """The open questions of these tenants."""
+    return ReviewItem.objects.filter(tenant_id__in=tenant_ids, closed_at__isnull=True)
+
+
+def waiting_items(tenant_ids: list[int]) -> QuerySet[ReviewItem]:
+    """Approved work whose agent has not had leave yet. Of an attempt whose item is closed, the newest one."""
+    approved = Approval.objects.filter(tenant_id__in=tenant_ids, used_at__isnull=True, voided_at__isnull=True)
+    newer = ReviewItem.objects.filter(attempt_id=OuterRef("attempt_id"), pk__gt=OuterRef("pk"))
+    still_to_send = Q(closed_at__isnull=True) | Q(attempt__state=State.INTENT_RECORDED)
+    return ReviewItem.objects.filter(
+        still_to_send, ~Exists(newer), tenant_id__in=tenant_ids, attempt_id__in=approved.values("attempt_id")
+    )
+
+
+def decided_items(tenant_ids: list[int], now: datetime) -> QuerySet[ReviewItem]:
+    """Closed within the last 24 hours, after a person had decided something about them."""
+    decided = Decision.objects.filter(item_id=OuterRef("pk")).exclude(kind__in=OWNERSHIP)
+    return ReviewItem.objects.filter(
+        Exists(decided), tenant_id__in=tenant_ids, closed_at__gte=now - DECIDED_FOR
+    )
+
+
+def on_tab(tab: Tab, user: User, now: datetime) -> Q:
+    """What narrows the open items to one tab."""
+    return {
+        Tab.MINE: Q(owner=user) | Q(claimed_by=user, claim_until__gt=now),
+        Tab.TEAMS: Q(owner_group__in=user.review_groups.values("pk")),
+        Tab.UNOWNED: UNOWNED,
+        Tab.BACKING_OFF: Q(attempt__state=State.UNKNOWN, attempt__lookup_failures__gt=0),
+    }.get(tab, Q())
+
+
+UNOWNED = Q(owner__isnull=True, owner_group__is_first_owner=True)
+
+
+def matching(filters: QueueFilters, user: User) -> Q:
+    """What the filters beside the tab ask for."""
+    wanted = Q()
+    for column, values in (
+        ("attempt__state__in", filters.states),
+        ("reason__in", filters.reasons),
+        ("attempt__tool__in", filters.tools),
+        ("tenant__slug__in", filters.tenants),
+    ):
+        if values:
+            wanted &= Q(**{column: values})
+    return wanted & _owned_by(filters.owner, user) & _saying(filters.text)
+
+
+def _owned_by(owner: str, user: User) -> Q:
+    if not owner:
+        return Q()
+    if owner == "me":
+        return Q(owner=user)
+    if owner == "none":
+        return UNOWNED
+    if owner.startswith("#"):
+        return Q(owner_group__name=owner.removeprefix("#"))
+    return Q(owner__username=owner)
+
+
+def _saying(text: str) -> Q:
+    """In the key, or in the arguments: the sentence is made of those."""
+    words = text.replace("\x00", "").strip()
+    if not words:
+        return Q()
+    return Q(operation__operation_key__icontains=words) | Q(attempt__args__icontains=words)

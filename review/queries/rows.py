@@ -1,0 +1,92 @@
+"""One line of the queue, made from rows already read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ledger.models import Approval, Attempt, Decision, ReviewItem
+from ledger.rules.policy import Rule
+from ledger.rules.states import State
+from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from review.queries.sentences import sentence_of
+from review.queries.steps import next_step
+from review.queries.tenants import tenant_view
+from review.queries.urgency import HIGH_RISK, RulesOfList
+from review.queries.values import Claim, Closing, ContentHash, Owner, QueueRow
+from review.queries.words import REASON_WORDS
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """What was read for all rows of a page at once; by attempt id and by item id."""
+
+    user_id: int
+    now: datetime
+    approvals: Mapping[str, Approval]
+    decisions: Mapping[str, Decision]
+
+
+def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow:
+    """The line of one item; no query."""
+    attempt = item.attempt
+    rule = rules.rules.get((attempt.policy_id, attempt.tool))
+    approval = facts.approvals.get(attempt.pk)
+    effect = rule.effect if rule else Effect.WRITE
+    return QueueRow(
+        item_id=item.pk,
+        operation_id=item.operation_id,
+        operation_key=item.operation.operation_key,
+        attempt_id=attempt.pk,
+        attempt_number=attempt.number,
+        tenant=tenant_view(item.tenant),
+        tool=attempt.tool,
+        effect=effect,
+        high_risk=effect in HIGH_RISK,
+        state=State(attempt.state),
+        reason=ReviewReason(item.reason),
+        reason_words=REASON_WORDS[ReviewReason(item.reason)],
+        sentence=sentence_of(attempt, rule),
+        hash=ContentHash(attempt.args_hash),
+        opened_at=item.opened_at,
+        entered_state_at=attempt.entered_state_at,
+        due_at=item.due_at,
+        overdue=is_overdue(item, facts.now),
+        key_window_ends_at=key_window_end(attempt, rule),
+        next_step=next_step(item, rule, approval, facts.now),
+        owner=owner_of(item, facts.user_id),
+        claim=claim_of(item, facts.user_id, facts.now),
+        approval_until=approval.expires_at if approval else None,
+        closing=closing_of(item, facts.decisions.get(item.pk)),
+    )
+
+
+def is_overdue(item: ReviewItem, now: datetime) -> bool:
+    return item.closed_at is None and item.due_at <= now
+
+
+def owner_of(item: ReviewItem, user_id: int) -> Owner:
+    person = item.owner.get_username() if item.owner else None
+    return Owner(item.owner_group.name, person, is_me=item.owner_id == user_id)
+
+
+def claim_of(item: ReviewItem, user_id: int, now: datetime) -> Claim | None:
+    """The claim, while it lives."""
+    if item.claimed_by is None or item.claim_until is None or item.claim_until <= now:
+        return None
+    return Claim(item.claimed_by.get_username(), item.claim_until, is_mine=item.claimed_by_id == user_id)
+
+
+def closing_of(item: ReviewItem, last: Decision | None) -> Closing | None:
+    if item.closed_at is None:
+        return None
+    kind = DecisionKind(last.kind) if last else None
+    return Closing(item.closed_at, item.closed_how, kind, last.by.get_username() if last else None)
+
+
+def key_window_end(attempt: Attempt, rule: Rule | None) -> datetime | None:
+    """Until when the provider honours the key; None where it keeps none or nothing was sent."""
+    if rule is None or not rule.idempotent or not rule.key_ttl_s or attempt.key_first_sent_at is None:
+        return None
+    return attempt.key_first_sent_at + timedelta(seconds=rule.key_ttl_s)

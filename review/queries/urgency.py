@@ -1,0 +1,89 @@
+"""The order of the queue: overdue, risk, key window closing, oldest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Case, DateTimeField, F, IntegerField, Q, QuerySet, Value, When
+
+from ledger.models import PolicySnapshot, ReviewItem
+from ledger.policies import policy_of
+from ledger.rules.policy import Rule
+from ledger.rules.vocabulary import Effect
+
+HIGH_RISK = frozenset({Effect.PAYMENT, Effect.DELETION, Effect.DEPLOYMENT})
+ORDER = ("late", "calm", "window_end", "opened_at", "pk")
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+
+PolicyAndTool = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class RulesOfList:
+    """The rule each (policy, tool) of a list is under. Risk and key windows live in rules, not in rows."""
+
+    rules: Mapping[PolicyAndTool, Rule]
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        return tuple(sorted({tool for _, tool in self.rules}))
+
+    def risky(self) -> Q:
+        """Attempts under a rule of high risk; of none: nothing."""
+        pairs = [pair for pair, rule in self.rules.items() if rule.effect in HIGH_RISK]
+        return _any_of(pairs)
+
+    def windows(self) -> list[tuple[timedelta, Q]]:
+        """For each length of a key window, the attempts it holds for."""
+        by_length: dict[float, list[PolicyAndTool]] = defaultdict(list)
+        for pair, rule in self.rules.items():
+            if rule.idempotent and rule.key_ttl_s:
+                by_length[rule.key_ttl_s].append(pair)
+        return [(timedelta(seconds=length), _any_of(pairs)) for length, pairs in by_length.items()]
+
+
+def rules_of(items: QuerySet[ReviewItem]) -> RulesOfList:
+    """The rules of everything on a list; two queries."""
+    pairs = items.order_by().values_list("attempt__policy_id", "attempt__tool").distinct()
+    return rules_of_pairs(set(pairs))
+
+
+def rules_of_pairs(pairs: set[PolicyAndTool]) -> RulesOfList:
+    """One query."""
+    snapshots = PolicySnapshot.objects.in_bulk({policy_id for policy_id, _ in pairs})
+    found = {pair: policy_of(snapshots[pair[0]]).rule_for(pair[1]) for pair in pairs}
+    return RulesOfList({pair: rule for pair, rule in found.items() if rule is not None})
+
+
+def by_urgency(items: QuerySet[ReviewItem], rules: RulesOfList, as_of: datetime) -> QuerySet[ReviewItem]:
+    """The list in its order. `as_of` decides what is overdue, so that pages of one list agree."""
+    return items.annotate(
+        late=_flag(Q(due_at__lte=as_of)), calm=_flag(rules.risky()), window_end=_window_end(rules)
+    ).order_by(*ORDER)
+
+
+def _flag(holds: Q) -> Case:
+    """0 where it holds, so that those come first."""
+    return Case(When(holds, then=Value(0)), default=Value(1), output_field=IntegerField())
+
+
+def _window_end(rules: RulesOfList) -> Case:
+    sent_first = Q(attempt__key_first_sent_at__isnull=False)
+    whens = [
+        When(sent_first & under, then=F("attempt__key_first_sent_at") + Value(length))
+        for length, under in rules.windows()
+    ]
+    return Case(*whens, default=Value(NEVER), output_field=DateTimeField())
+
+
+def _any_of(pairs: list[PolicyAndTool]) -> Q:
+    by_policy: dict[int, list[str]] = defaultdict(list)
+    for policy_id, tool in pairs:
+        by_policy[policy_id].append(tool)
+    found = Q(pk__in=[])
+    for policy_id, tools in by_policy.items():
+        found |= Q(attempt__policy_id=policy_id, attempt__tool__in=tools)
+    return found
