@@ -1,9 +1,10 @@
 """Values read from the environment, as settings.py needs them."""
 
 import os
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-DatabaseSettings = dict[str, object]
+DatabaseSettings = dict[str, Any]
 
 
 def flag(name: str) -> bool:

@@ -184,7 +184,7 @@ CELERY_TIMEZONE = "UTC"
 
 # --- logs: one JSON object a line on stderr ---------------------------------------------------------------
 
-_shared_processors = [
+_shared_processors: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,

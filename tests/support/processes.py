@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from ledger.management.local.home import CHECKOUT, Home
-from ledger.management.local.leftovers import MARK
+from ledger.management.local.leftovers import children_of
 
 READY_WITHIN_S = 60.0
 STOPS_WITHIN_S = 10.0
@@ -121,7 +121,7 @@ class RunningLedger:
 
     def children(self) -> list[psutil.Process]:
         """Every process that works for this home, PostgreSQL aside."""
-        return [process for process in psutil.process_iter() if self._is_mine(process)]
+        return children_of(self.home)
 
     def postmaster(self) -> psutil.Process:
         return psutil.Process(int((self.home.database / "postmaster.pid").read_text().split()[0]))
@@ -135,9 +135,3 @@ class RunningLedger:
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "manage.py", *arguments]
-
-    def _is_mine(self, process: psutil.Process) -> bool:
-        try:
-            return process.environ().get(MARK) == str(self.home.path)
-        except (psutil.Error, OSError):
-            return False

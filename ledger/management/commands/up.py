@@ -5,8 +5,9 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
+from ledger.management.command import Exit, Stopped
 from ledger.management.local.leftovers import AlreadyRunning, only_one
 from ledger.management.local.postgres import PostgresFailed
 from ledger.management.local.processes import NobodyCanRun
@@ -14,17 +15,16 @@ from ledger.management.local.programs import ProgramMissing
 from ledger.management.local.stack import AddressInUse, Stack, UnsafeDatabase
 from ledger.management.local.supervisor import ChildFailed, StopRequested, Supervisor
 
-REFUSED, CONFLICT, UNAVAILABLE = 3, 4, 5
-EXIT_CODES: dict[type[Exception], int] = {
-    UnsafeDatabase: REFUSED,
-    AlreadyRunning: CONFLICT,
-    AddressInUse: CONFLICT,
-    ProgramMissing: UNAVAILABLE,
-    NobodyCanRun: UNAVAILABLE,
-    PostgresFailed: UNAVAILABLE,
-    ChildFailed: UNAVAILABLE,
-    PermissionError: UNAVAILABLE,
-    psycopg.OperationalError: UNAVAILABLE,
+EXITS: dict[type[Exception], Exit] = {
+    UnsafeDatabase: Exit.REFUSED,
+    AlreadyRunning: Exit.CONFLICT,
+    AddressInUse: Exit.CONFLICT,
+    ProgramMissing: Exit.UNAVAILABLE,
+    NobodyCanRun: Exit.UNAVAILABLE,
+    PostgresFailed: Exit.UNAVAILABLE,
+    ChildFailed: Exit.UNAVAILABLE,
+    PermissionError: Exit.UNAVAILABLE,
+    psycopg.OperationalError: Exit.UNAVAILABLE,
 }
 
 
@@ -41,9 +41,9 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
             self.run(port=options["port"], with_demo=options["demo"])
-        except tuple(EXIT_CODES) as error:
-            code = next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
-            raise CommandError(str(error), returncode=code) from error
+        except tuple(EXITS) as error:
+            code = next(code for kind, code in EXITS.items() if isinstance(error, kind))
+            raise Stopped(code, str(error)) from error
 
     def run(self, *, port: int, with_demo: bool) -> None:
         settings.HOME.create()

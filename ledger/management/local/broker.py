@@ -8,8 +8,17 @@ from pathlib import Path
 
 
 def broker_command(program: Path, address: Path) -> list[str | Path]:
-    return [program, "--port", "0", "--unixsocket", address, "--unixsocketperm", "600", "--save", "",
-            "--appendonly", "no", "--daemonize", "no", "--set-proc-title", "no", "--dir", address.parent]  # fmt: skip
+    settings: dict[str, str | Path] = {
+        "port": "0",
+        "unixsocket": address,
+        "unixsocketperm": "600",
+        "save": "",
+        "appendonly": "no",
+        "daemonize": "no",
+        "dir": address.parent,
+        "set-proc-title": "no",  # it would overwrite the environment that marks our children
+    }
+    return [program, *(part for name, value in settings.items() for part in (f"--{name}", value))]
 
 
 def answers(address: Path) -> bool:

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 LONGEST_SOCKET_PATH = 100  # bytes; Linux allows 107, macOS 103
+OPEN_TO_OTHERS = 0o067
+"""Mode bits of a directory that others can read or write; a server's group may walk through."""
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 
 
@@ -78,12 +80,13 @@ def ledger_home() -> Home:
 
 
 def private_directory(path: Path) -> None:
-    """Create `path` with mode 0700; PermissionError where it exists and belongs to somebody else."""
+    """Make `path` a directory of mode 0700; PermissionError where it belongs to somebody else."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     owner = path.lstat().st_uid
     if path.is_symlink() or owner != os.geteuid():
         raise PermissionError(f"{path} belongs to user {owner}: remove it or set LEDGER_HOME elsewhere")
-    path.chmod(0o700)
+    if path.stat().st_mode & OPEN_TO_OTHERS:
+        path.chmod(0o700)
 
 
 def secret_key_of(home: Home) -> str:

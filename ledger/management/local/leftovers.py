@@ -35,7 +35,7 @@ def only_one(home: Home) -> Iterator[None]:
 
 def end_left_over_children(home: Home) -> int:
     """End children of a supervisor that was killed; how many there were. Call it under `only_one`."""
-    orphans = [process for process in psutil.process_iter() if _works_for(process, home.path)]
+    orphans = children_of(home)
     for process in orphans:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.terminate()
@@ -47,9 +47,14 @@ def end_left_over_children(home: Home) -> int:
     return len(orphans)
 
 
+def children_of(home: Home) -> list[psutil.Process]:
+    """Every process that works for a home, PostgreSQL aside."""
+    return [process for process in psutil.process_iter() if _works_for(process, home.path)]
+
+
 def _works_for(process: psutil.Process, path: Path) -> bool:
     try:
-        return process.pid != os.getpid() and process.environ().get(MARK) == str(path)
+        return bool(process.pid != os.getpid() and process.environ().get(MARK) == str(path))
     except (psutil.Error, OSError):
         return False
 

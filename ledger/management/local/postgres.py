@@ -16,7 +16,7 @@ from typing import IO, LiteralString
 import psycopg
 from psycopg import sql
 
-from ledger.management.local.home import Home, private_directory
+from ledger.management.local.home import CHECKOUT, Home, private_directory
 from ledger.management.local.processes import (
     Identity,
     NobodyCanRun,
@@ -53,7 +53,16 @@ class Cluster:
 
     @property
     def is_ready(self) -> bool:
-        ask = [self.programs / "pg_isready", "-q", "-h", self.sockets, "-U", USER, "-d", "postgres"]
+        ask: list[str | Path] = [
+            self.programs / "pg_isready",
+            "-q",
+            "-h",
+            self.sockets,
+            "-U",
+            USER,
+            "-d",
+            "postgres",
+        ]
         return subprocess.run(ask, capture_output=True, check=False).returncode == 0
 
     def create(self) -> None:
@@ -62,18 +71,25 @@ class Cluster:
         shutil.rmtree(draft, ignore_errors=True)
         private_directory(draft)
         give(draft, self.identity)
-        self._do("initdb", "-D", draft, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--data-checksums",
-                 "-U", USER, *([] if self.durable else ["--no-sync"]))  # fmt: skip
+        options = ["--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--data-checksums"]
+        haste = [] if self.durable else ["--no-sync"]
+        self._do("initdb", "-D", draft, "-U", USER, *options, *haste)
         if self.data.exists():
             self.data.rmdir()
         draft.rename(self.data)
 
     def start(self, *, output: IO[bytes]) -> "subprocess.Popen[bytes]":
         """Start the server; a fast shutdown follows should this process die."""
-        safety = [f"--{name}={'on' if self.durable else 'off'}" for name in DURABLE]
-        command = [self.programs / "postgres", "-D", self.data, *safety, "-c", "listen_addresses=",
-                   "-c", f'unix_socket_directories="{self.sockets}"', "-c", "unix_socket_permissions=0700",
-                   "-c", "timezone=UTC", "-c", "log_timezone=UTC"]  # fmt: skip
+        settings = (
+            "listen_addresses=",
+            f'unix_socket_directories="{self.sockets}"',
+            "unix_socket_permissions=0700",
+            "timezone=UTC",
+            "log_timezone=UTC",
+            *(f"{name}={'on' if self.durable else 'off'}" for name in DURABLE),
+        )
+        options = [part for setting in settings for part in ("-c", setting)]
+        command = [self.programs / "postgres", "-D", self.data, *options]
         return start(
             command, output=output, identity=self.identity, directory=Path("/"), when_orphaned=signal.SIGINT
         )
@@ -107,7 +123,7 @@ def cluster_at(data: Path, sockets: Path, *, way: Sequence[Path], durable: bool 
     PostgreSQL refuses to run as root. Another user gets the two directories, and may walk through `way`.
     """
     programs = postgres_programs()
-    for identity in ordinary_identities(near=data.parent):
+    for identity in ordinary_identities(near=CHECKOUT):
         for directory in (data, sockets):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             give(directory, identity)
