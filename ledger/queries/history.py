@@ -1,0 +1,72 @@
+"""The history of operations, as it is read back: whole chains, to be walked or taken elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from ledger.models import Event, Operation
+from ledger.rules.chain import Break, ChainedEvent, Head, verify_chain
+
+CHUNK = 2_000
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The whole history of one operation, and the head its row remembers."""
+
+    operation_id: str
+    tenant_id: int
+    head: Head | None
+    events: tuple[ChainedEvent, ...]
+
+    def find_break(self) -> Break | None:
+        """The first place where it is not what was written; a cut tail is seen by the head."""
+        if self.head is None:
+            return Break(1, "added: the operation knows of no event") if self.events else None
+        if len(self.events) > self.head.sequence:
+            return Break(self.head.sequence + 1, "added: the operation's head is before it")
+        return verify_chain(self.events, heads=[self.head])
+
+
+def chains(tenant_id: int | None = None) -> Iterator[Chain]:
+    """Every operation's chain, in the order of their ids, read in chunks. Call it inside one snapshot."""
+    rows = Event.objects.order_by("operation_id", "sequence")
+    operations = Operation.objects.order_by("pk")
+    if tenant_id is not None:
+        rows, operations = rows.filter(tenant_id=tenant_id), operations.filter(tenant_id=tenant_id)
+    events = groupby(rows.iterator(chunk_size=CHUNK), key=lambda event: event.operation_id)
+    upcoming = next(events, None)
+    for operation in operations.iterator(chunk_size=CHUNK):
+        found: tuple[ChainedEvent, ...] = ()
+        if upcoming is not None and upcoming[0] == operation.pk:
+            found = tuple(as_chained(event) for event in upcoming[1])
+            upcoming = next(events, None)
+        yield Chain(operation.pk, operation.tenant_id, _head(operation), found)
+
+
+def as_chained(event: Event) -> ChainedEvent:
+    """A stored event as the chain's rules read it, without the database."""
+    return ChainedEvent(event.sequence, event.previous_hash, event.hash, hashed_fields(event))
+
+
+def hashed_fields(event: Event) -> dict[str, Any]:
+    """Everything the hash of an event covers beside the hash before it."""
+    return {
+        "id": event.id,
+        "tenant": str(event.tenant_id),
+        "operation": event.operation_id,
+        "attempt": event.attempt_id,
+        "sequence": event.sequence,
+        "kind": str(event.kind),
+        "actor_kind": str(event.actor_kind),
+        "actor": event.actor,
+        "at": event.at.isoformat(timespec="microseconds"),
+        "body": event.body,
+    }
+
+
+def _head(operation: Operation) -> Head | None:
+    return Head(operation.event_count, operation.head_hash) if operation.event_count else None

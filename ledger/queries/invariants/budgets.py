@@ -1,0 +1,88 @@
+"""Budgets: accounts are the sums of their entries, and exactly what may still happen is reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ledger.queries.invariants.scope import Broken, Check, Scope
+from ledger.rules.budgets import RESERVED_IN, TOOL_CALLS
+from ledger.rules.vocabulary import EventKind
+
+
+def accounts_are_the_sums_of_their_entries(scope: Scope) -> Iterable[Broken]:
+    return scope.select("""
+        SELECT account.tenant_id, account.id,
+               format('%%s: reserved %%s and spent %%s, entries sum to %%s and %%s', unit, reserved, spent,
+                      coalesce(sum(reserved_change), 0), coalesce(sum(spent_change), 0))
+        FROM ledger_budgetaccount account LEFT JOIN ledger_budgetentry entry ON entry.account_id = account.id
+        GROUP BY account.tenant_id, account.id, unit, reserved, spent
+        HAVING reserved <> coalesce(sum(reserved_change), 0) OR spent <> coalesce(sum(spent_change), 0)
+    """)
+
+
+def overruns_are_told(scope: Scope) -> Iterable[Broken]:
+    """An account passes its limit by actuals only: by usage, or by a move whose event says so."""
+    sql = """
+        SELECT account.tenant_id, account.id,
+               format('%%s: %%s of %%s and no event tells of it', unit, reserved + spent, "limit")
+        FROM ledger_budgetaccount account
+        WHERE reserved + spent > "limit"
+          AND NOT EXISTS (
+              SELECT 1 FROM ledger_event event
+              JOIN ledger_operation operation ON operation.id = event.operation_id
+              WHERE operation.run_id = account.run_id AND event.kind = %(overrun)s
+                AND event.body::jsonb -> 'units' @> to_jsonb(account.unit))
+          AND NOT EXISTS (
+              SELECT 1 FROM ledger_budgetentry entry
+              WHERE entry.account_id = account.id AND entry.kind = 'USAGE')
+    """
+    return scope.select(sql, overrun=str(EventKind.OVERRUN))
+
+
+def what_may_still_happen_is_reserved(scope: Scope) -> Iterable[Broken]:
+    """What is reserved are the calls of those attempts that had leave and may have happened, no others."""
+    sql = """
+        SELECT attempt.tenant_id, attempt.id,
+               format('is %%s and has %%s reserved', attempt.state, coalesce(sum(entry.reserved_change), 0))
+        FROM ledger_attempt attempt
+        JOIN ledger_operation operation ON operation.id = attempt.operation_id
+        JOIN ledger_budgetaccount account
+          ON account.run_id = operation.run_id AND account.unit = %(tool_calls)s
+        LEFT JOIN ledger_budgetentry entry ON entry.account_id = account.id AND entry.attempt_id = attempt.id
+        GROUP BY attempt.tenant_id, attempt.id, attempt.state, attempt.dispatched_at
+        HAVING (coalesce(sum(entry.reserved_change), 0) > 0)
+               <> (attempt.dispatched_at IS NOT NULL AND attempt.state = ANY(%(reserved_in)s))
+    """
+    return scope.select(sql, tool_calls=TOOL_CALLS, reserved_in=[str(state) for state in sorted(RESERVED_IN)])
+
+
+def reservations_end_whole(scope: Scope) -> Iterable[Broken]:
+    """An attempt never gives back more than was reserved for it, nor spends less than nothing."""
+    return scope.select("""
+        SELECT account.tenant_id, entry.attempt_id,
+               format('%%s: reserved %%s, spent %%s', account.unit, sum(reserved_change), sum(spent_change))
+        FROM ledger_budgetentry entry JOIN ledger_budgetaccount account ON account.id = entry.account_id
+        WHERE entry.attempt_id IS NOT NULL
+        GROUP BY account.tenant_id, entry.attempt_id, account.unit
+        HAVING sum(reserved_change) < 0 OR sum(spent_change) < 0
+    """)
+
+
+def entries_stay_in_their_run(scope: Scope) -> Iterable[Broken]:
+    return scope.select("""
+        SELECT entry.tenant_id, entry.attempt_id, 'is charged to the account of another run'
+        FROM ledger_budgetentry entry
+        JOIN ledger_budgetaccount account ON account.id = entry.account_id
+        JOIN ledger_attempt attempt ON attempt.id = entry.attempt_id
+        JOIN ledger_operation operation ON operation.id = attempt.operation_id
+        WHERE operation.run_id IS DISTINCT FROM account.run_id
+    """)
+
+
+CHECKS: tuple[Check, ...] = (
+    accounts_are_the_sums_of_their_entries,
+    overruns_are_told,
+    what_may_still_happen_is_reserved,
+    reservations_end_whole,
+    entries_stay_in_their_run,
+)
