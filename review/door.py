@@ -39,10 +39,10 @@ def enter(user: User, item_id: str) -> Entry:
     item = (
         ReviewItem.objects.select_related(
             "tenant",
-            "operation__run",
-            "attempt__operation",
+            "attempt__operation__run",
             "attempt__policy",
             "attempt__agent__owner",
+            "attempt__agent__tenant",
             "attempt__requested_by",
             "attempt__arguments_by",
             "owner_group",
@@ -60,10 +60,12 @@ def enter(user: User, item_id: str) -> Entry:
     return Entry(item, item.tenant, rights)
 
 
-def missing_right(tenant: Tenant, codename: str) -> NotPermitted:
-    """The refusal that names the right and who can give it."""
+def missing_right(
+    tenant: Tenant, codename: str, *, granted_by: tuple[str, ...] | None = None
+) -> NotPermitted:
+    """The refusal that names the right and who can give it (looked up where not known yet)."""
     words = f"You need the right to {RIGHT_WORDS[codename]} in {tenant.name}."
-    return NotPermitted(words, granted_by=administrators(tenant))
+    return NotPermitted(words, granted_by=administrators(tenant) if granted_by is None else granted_by)
 
 
 def administrators(tenant: Tenant) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ledger.models import Tenant, User
 from ledger.rules.vocabulary import Effect
-from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
+from review.models import ApprovalScope, TenantPermission
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,6 @@ def may_administer(user: User, tenant: Tenant) -> bool:
 
 def may_approve(user: User, tenant: Tenant, tool: str, effect: Effect) -> bool:
     return rights_of(user, tenant).may_approve(tool, effect)
-
-
-def people_who_may_approve(tenant_id: int, tool: str, effect: Effect) -> tuple[User, ...]:
-    """Everybody whose rights cover this send, by name; two queries."""
-    holders = ApprovalScopePermission.objects.filter(
-        content_object__tenant_id=tenant_id,
-        permission__codename="approve_sends",
-        user__is_active=True,
-        user_id__in=TenantPermission.objects.filter(
-            content_object_id=tenant_id, permission__codename="decide_work"
-        ).values("user_id"),
-    ).select_related("user", "content_object")
-    people = {held.user_id: held.user for held in holders if held.content_object.covers(tool, effect)}
-    return tuple(sorted(people.values(), key=lambda person: person.username))
 
 
 class ScopedApprovers:

@@ -1,6 +1,6 @@
 """What a person sees of the work of their tenants, as plain values."""
 
-from review.queries.item import item_page
+from review.queries.item import item_arguments, item_page
 from review.queries.marked import Mark, Segment, deceptive_characters, marked_text
 from review.queries.page import (
     ActionView,
@@ -75,6 +75,7 @@ __all__ = [
     "VoteView",
     "Votes",
     "deceptive_characters",
+    "item_arguments",
     "item_page",
     "marked_text",
     "queue",

@@ -2,10 +2,205 @@
 
 from __future__ import annotations
 
-from ledger.models import User
-from review.queries.page import ItemPage
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.approvals import Binding, binding_of
+from ledger.models import Approval, Attempt, Decision, ReviewGroup, User
+from ledger.policies import rule_in_force, rule_of
+from ledger.rules.policy import Rule
+from ledger.rules.states import State
+from ledger.rules.vocabulary import ReviewReason
+from ledger.transactions import database_clock
+from review.door import Entry, enter
+from review.duties import conflicts
+from review.people import People, people_of
+from review.queries.actions import Presser, actions_of
+from review.queries.arguments import arguments_of, compared
+from review.queries.history import (
+    chain_of,
+    chain_views,
+    decision_view,
+    decisions_of,
+    events_of,
+    evidence_of,
+)
+from review.queries.lists import OWNERSHIP
+from review.queries.marked import marked_text
+from review.queries.page import ActionView, AgentWords, Arguments, AssigneeView, Comparison, ItemPage, Votes
+from review.queries.rows import claim_of, closing_of, is_overdue, owner_of
+from review.queries.sentences import sentence_of
+from review.queries.steps import next_step
+from review.queries.tenants import tenant_view
+from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
+from review.queries.voting import ballot_of, votes_of, waiting_approval
+from review.queries.words import EFFECT_WORDS, NOT_KNOWN, REASON_WORDS
+
+MOST_COMPARED = 3
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Everything read for one page."""
+
+    user: User
+    entry: Entry
+    now: datetime
+    rule: Rule
+    standpoint: Standpoint
+    binding: Binding | None
+    approval: Approval | None
+    attempts: list[Attempt]
+    people: People
+    barred: Mapping[int, str]
+    votes: Votes
+    decisions: list[Decision]
+
+    @property
+    def attempt(self) -> Attempt:
+        return self.entry.item.attempt
 
 
 def item_page(user: User, item_id: str) -> ItemPage:
     """Everything about one question. Raises `NotVisible` (a 404) without the right to see it."""
-    raise NotImplementedError
+    return _page(_read(user, enter(user, item_id)))
+
+
+def item_arguments(user: User, item_id: str) -> Arguments:
+    """The arguments of an item in full, however long. Raises `NotVisible`."""
+    attempt = enter(user, item_id).item.attempt
+    return arguments_of(attempt, rule_of(attempt), in_full=True)
+
+
+def _read(user: User, entry: Entry) -> _Read:
+    attempt, now = entry.item.attempt, database_clock()
+    rule = rule_of(attempt)
+    binding, people, barred = binding_of(attempt), people_of(entry.tenant), conflicts(attempt)
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+    return _Read(
+        user=user,
+        entry=entry,
+        now=now,
+        rule=rule,
+        standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
+        binding=binding,
+        approval=waiting_approval(attempt),
+        attempts=chain_of(attempt.operation),
+        people=people,
+        barred=barred,
+        votes=votes_of(attempt, binding, people, barred, now),
+        decisions=decisions_of(entry.item),
+    )
+
+
+def _page(read: _Read) -> ItemPage:
+    item, attempt, now = read.entry.item, read.attempt, read.now
+    operation, reason = attempt.operation, ReviewReason(item.reason)
+    sentence = sentence_of(attempt, read.rule)
+    return ItemPage(
+        item_id=item.pk,
+        tenant=tenant_view(read.entry.tenant),
+        operation_id=operation.pk,
+        operation_key=operation.operation_key,
+        outcome=operation.outcome,
+        attempt_id=attempt.pk,
+        attempt_number=attempt.number,
+        agent=attempt.agent.name,
+        agent_owner=attempt.agent.owner.get_username(),
+        requested_by=_name(attempt.requested_by),
+        arguments_by=_name(attempt.arguments_by),
+        tool=attempt.tool,
+        effect=read.rule.effect,
+        effect_words=EFFECT_WORDS[read.rule.effect],
+        state=State(attempt.state),
+        reason=reason,
+        reason_words=REASON_WORDS[reason],
+        not_known=NOT_KNOWN[reason],
+        sentence=sentence,
+        sentence_segments=marked_text(sentence),
+        opened_at=item.opened_at,
+        entered_state_at=attempt.entered_state_at,
+        due_at=item.due_at,
+        overdue=is_overdue(item, now),
+        closing=closing_of(item, _last_deciding(read.decisions)),
+        owner=owner_of(item, read.user.pk),
+        claim=claim_of(item, read.user.pk, now),
+        next_step=next_step(item, read.rule, read.approval, now),
+        evidence=evidence_of(attempt, read.rule, now),
+        arguments=arguments_of(attempt, read.rule),
+        then_now=then_now_rows(read.standpoint),
+        may_send_now=not read.standpoint.refused,
+        policy_changes=policy_changes(read.standpoint),
+        chain=chain_views(read.attempts, attempt),
+        comparisons=_comparisons(read),
+        votes=read.votes,
+        ballot=ballot_of(read.binding, now),
+        actions=_actions(read),
+        assignees=_assignees(read),
+        agent_words=_agent_words(attempt),
+        decisions=tuple(decision_view(decision) for decision in read.decisions),
+        events=events_of(operation, read.attempts),
+        events_total=operation.event_count,
+        head=operation.event_count,
+        rights=read.entry.rights,
+        as_of=now,
+    )
+
+
+def _actions(read: _Read) -> tuple[ActionView, ...]:
+    from ledger.lifecycle import offers  # noqa: PLC0415
+
+    in_force = read.standpoint.in_force.rule
+    presser = Presser(
+        user=read.user,
+        entry=read.entry,
+        claim=claim_of(read.entry.item, read.user.pk, read.now),
+        administrators=tuple(person.get_username() for person in read.people.administrators),
+        barred=read.barred.get(read.user.pk),
+        has_voted=any(vote.by == read.user.get_username() for vote in read.votes.open),
+        tool=read.attempt.tool,
+        effect=(in_force or read.rule).effect,
+    )
+    return actions_of(presser, offers(read.entry.item))
+
+
+def _assignees(read: _Read) -> tuple[AssigneeView, ...]:
+    """Whom this person may give the item to: everybody who decides there, or themselves and their groups."""
+    rights = read.entry.rights
+    groups = ReviewGroup.objects.filter(tenant=read.entry.tenant).order_by("name")
+    if rights.administer:
+        people = read.people.deciders
+    elif rights.decide:
+        people, groups = (read.user,), groups.filter(members=read.user)
+    else:
+        return ()
+    return (
+        *(AssigneeView(person.get_username(), person.get_username()) for person in people),
+        *(AssigneeView(f"#{group.name}", f"Group {group.name}") for group in groups),
+    )
+
+
+def _comparisons(read: _Read) -> tuple[Comparison, ...]:
+    """Against the newest attempts of the operation with other content."""
+    others = [other for other in reversed(read.attempts) if other.args_hash != read.attempt.args_hash]
+    return tuple(compared(read.attempt, other, read.rule.mask) for other in others[:MOST_COMPARED])
+
+
+def _agent_words(attempt: Attempt) -> AgentWords:
+    operation = attempt.operation
+    return AgentWords(
+        actor=marked_text(attempt.actor),
+        run=operation.run.name if operation.run else "",
+        step=operation.step,
+        task_id=operation.task_id,
+        cancel_reason=marked_text(operation.cancel_reason),
+    )
+
+
+def _last_deciding(decisions: list[Decision]) -> Decision | None:
+    return next((decision for decision in decisions if decision.kind not in OWNERSHIP), None)
+
+
+def _name(person: User | None) -> str | None:
+    return person.get_username() if person else None

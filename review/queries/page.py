@@ -15,6 +15,16 @@ from review.rights import Rights
 
 
 @dataclass(frozen=True)
+class RecordView:
+    """One record the provider showed. `data` is its JSON, untrusted."""
+
+    reference: str
+    content: str
+    state: str
+    data: str
+
+
+@dataclass(frozen=True)
 class LookUpView:
     """One answered question to the provider. `answer`: found, absent, unavailable, …; `words` says it."""
 
@@ -23,6 +33,7 @@ class LookUpView:
     words: str
     detail: str
     decided_row: str
+    records: tuple[RecordView, ...]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""The people of one tenant, by what they may do there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger.models import Tenant, User
+from ledger.rules.vocabulary import Effect
+from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
+
+
+@dataclass(frozen=True)
+class People:
+    """Active people, by user name."""
+
+    deciders: tuple[User, ...]
+    administrators: tuple[User, ...]
+    scopes: tuple[tuple[User, ApprovalScope], ...]
+
+    def approvers(self, tool: str, effect: Effect) -> tuple[User, ...]:
+        """Who decides work within a scope that covers such a send."""
+        covered = {user.pk for user, scope in self.scopes if scope.covers(tool, effect)}
+        return tuple(user for user in self.deciders if user.pk in covered)
+
+
+def people_of(tenant: Tenant) -> People:
+    """Two queries."""
+    held = TenantPermission.objects.filter(content_object=tenant, user__is_active=True).select_related(
+        "user", "permission"
+    )
+    permissions = list(held.order_by("user__username"))
+    scopes = ApprovalScopePermission.objects.filter(
+        content_object__tenant=tenant, permission__codename="approve_sends", user__is_active=True
+    ).select_related("user", "content_object")
+    return People(
+        deciders=_holders(permissions, "decide_work"),
+        administrators=_holders(permissions, "administer"),
+        scopes=tuple((scope.user, scope.content_object) for scope in scopes),
+    )
+
+
+def _holders(permissions: list[TenantPermission], codename: str) -> tuple[User, ...]:
+    return tuple(held.user for held in permissions if held.permission.codename == codename)

@@ -1,0 +1,116 @@
+"""The buttons of an item: what the ledger's facts offer, narrowed by rights, claims and separate duties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ledger.models import Tenant, User
+from ledger.rules.vocabulary import DecisionKind, Effect
+from review.door import Entry, missing_right
+from review.queries.lists import OWNERSHIP
+from review.queries.page import ActionView
+from review.queries.values import Claim
+from review.queries.words import DECISION_LABELS
+
+if TYPE_CHECKING:
+    from ledger.lifecycle import Offer
+
+_K = DecisionKind
+
+
+@dataclass(frozen=True)
+class Presser:
+    """Who would press, and what stands between them and the buttons. `barred`: by separate duties."""
+
+    user: User
+    entry: Entry
+    claim: Claim | None
+    administrators: tuple[str, ...]
+    barred: str | None
+    has_voted: bool
+    tool: str
+    effect: Effect
+
+
+def actions_of(presser: Presser, offers: Iterable[Offer]) -> tuple[ActionView, ...]:
+    """Decisions first, in the ledger's order, then ownership."""
+    decisions = tuple(_decision(presser, offer) for offer in offers if offer.kind not in OWNERSHIP)
+    return (*decisions, *_ownership(presser))
+
+
+def _decision(presser: Presser, offer: Offer) -> ActionView:
+    kind = DecisionKind(offer.kind)
+    why_not = [*_lacking(presser, kind), *_claimed_by_other(presser), *offer.refused]
+    return _action(kind, offer.consequence, why_not)
+
+
+def _lacking(presser: Presser, kind: DecisionKind) -> list[str]:
+    if not presser.entry.rights.decide:
+        return [_right_words(presser, "decide_work")]
+    return _not_an_approver(presser) if kind is _K.APPROVE else []
+
+
+def _not_an_approver(presser: Presser) -> list[str]:
+    found = []
+    if not presser.entry.rights.may_approve(presser.tool, presser.effect):
+        found.append(_right_words(presser, "approve_sends"))
+    if presser.barred is not None:
+        found.append(f"{presser.barred} Somebody else has to approve it.")
+    if presser.has_voted:
+        found.append("Your yes is counted already.")
+    return found
+
+
+def _claimed_by_other(presser: Presser) -> list[str]:
+    claim = presser.claim
+    if claim is None or claim.is_mine:
+        return []
+    return [f"{claim.by} holds this until {claim.until:%H:%M} UTC: take it over first."]
+
+
+def _ownership(presser: Presser) -> tuple[ActionView, ...]:
+    claim, rights = presser.claim, presser.entry.rights
+    mine, others = claim is not None and claim.is_mine, claim is not None and not claim.is_mine
+    may_own = [] if rights.decide else [_right_words(presser, "decide_work")]
+    may_assign = [] if rights.decide or rights.administer else [_right_words(presser, "administer")]
+    holder = claim.by if claim else ""
+    return (
+        _owning(presser, _K.CLAIM, "Shows others that you are on it for 15 minutes.",
+                [*may_own, *_claimed_by_other(presser)]),
+        _owning(presser, _K.RELEASE, "Ends your claim.",
+                [*may_own, *([] if mine else ["You have no claim on it."])]),
+        _owning(presser, _K.TAKE_OVER, f"Ends the claim of {holder}, who is named." if others else
+                "Ends somebody else's claim.", [*may_own, *([] if others else ["Nobody else holds it."])]),
+        _owning(presser, _K.ASSIGN, _assign_consequence(presser), may_assign),
+        _owning(presser, _K.NOTE, "Adds a note to the history; decides nothing.", may_assign),
+    )  # fmt: skip
+
+
+def _assign_consequence(presser: Presser) -> str:
+    if presser.entry.rights.administer:
+        return "Makes a person or a group of this tenant its owner."
+    return "Makes you or one of your groups its owner."
+
+
+def _owning(presser: Presser, kind: DecisionKind, consequence: str, why_not: list[str]) -> ActionView:
+    closed = ["This question is closed."] if presser.entry.item.closed_at else []
+    return _action(kind, consequence, [*closed, *why_not])
+
+
+def _action(kind: DecisionKind, consequence: str, why_not: list[str]) -> ActionView:
+    return ActionView(kind, DECISION_LABELS[kind], not why_not, consequence, tuple(why_not))
+
+
+def _right_words(presser: Presser, codename: str) -> str:
+    tenant: Tenant = presser.entry.tenant
+    refusal = missing_right(tenant, codename, granted_by=presser.administrators)
+    return f"{refusal.reason} {granting_words(presser.administrators)}"
+
+
+def granting_words(administrators: tuple[str, ...]) -> str:
+    """Who can give a missing right."""
+    if not administrators:
+        return "Nobody administers this tenant yet."
+    return f"It is granted by {', '.join(administrators)}."

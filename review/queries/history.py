@@ -1,0 +1,140 @@
+"""What was found, decided and recorded about an item: look-ups, chain, decisions, events."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, OuterRef, Subquery, Window
+
+from ledger.models import Attempt, Decision, Event, LookUp, Operation, ReviewItem
+from ledger.rules.canonical import canonical_bytes
+from ledger.rules.policy import Rule
+from ledger.rules.states import State
+from ledger.rules.vocabulary import DecisionKind, ReviewReason
+from review.queries.page import AttemptView, DecisionView, EventView, Evidence, LookUpView, RecordView
+from review.queries.rows import key_window_end
+from review.queries.values import ContentHash
+from review.queries.words import ANSWER_WORDS, DECISION_LABELS, REASON_WORDS, plain
+
+NEWEST_LOOKUPS = 5
+NEWEST_EVENTS = 100
+RECORD_CHARACTERS = 2_000
+
+
+def chain_of(operation: Operation) -> list[Attempt]:
+    """The attempts of an operation, oldest first, each with the id of its open item; one query."""
+    open_item = ReviewItem.objects.filter(attempt_id=OuterRef("pk"), closed_at__isnull=True).values("pk")[:1]
+    attempts = operation.attempts.select_related("policy").defer("args")
+    return list(attempts.annotate(open_item_id=Subquery(open_item)).order_by("number"))
+
+
+def chain_views(attempts: list[Attempt], this: Attempt) -> tuple[AttemptView, ...]:
+    numbers = {attempt.pk: attempt.number for attempt in attempts}
+    return tuple(_attempt_view(attempt, this, numbers) for attempt in attempts)
+
+
+def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
+    """One query."""
+    every = LookUp.objects.filter(attempt=attempt).annotate(total=Window(Count("pk")))
+    lookups = list(every.order_by("-answered_at", "-pk")[:NEWEST_LOOKUPS])
+    ends_at = key_window_end(attempt, rule)
+    return Evidence(
+        provider_request_id=attempt.provider_request_id,
+        result_ref=attempt.result_ref,
+        success_reported=attempt.success_reported,
+        dispatched_at=attempt.dispatched_at,
+        lease_until=attempt.lease_until,
+        lookups=tuple(_lookup_view(lookup) for lookup in lookups),
+        lookups_total=getattr(lookups[0], "total", 0) if lookups else 0,
+        checks=attempt.checks,
+        max_checks=rule.max_checks,
+        next_check_at=attempt.next_check_at,
+        idempotency_key=attempt.idempotency_key,
+        key_first_sent_at=attempt.key_first_sent_at,
+        key_window_ends_at=ends_at,
+        key_window_left_s=None if ends_at is None else max(0.0, (ends_at - now).total_seconds()),
+    )
+
+
+def decisions_of(item: ReviewItem) -> list[Decision]:
+    """Newest first; one query."""
+    return list(Decision.objects.filter(item=item).select_related("by").order_by("-at", "-pk"))
+
+
+def decision_view(decision: Decision) -> DecisionView:
+    kind = DecisionKind(decision.kind)
+    return DecisionView(
+        kind, DECISION_LABELS[kind], decision.by.get_username(), decision.at, decision.why, decision.data
+    )
+
+
+def events_of(operation: Operation, attempts: list[Attempt]) -> tuple[EventView, ...]:
+    """The newest 100, newest first; one query."""
+    numbers = {attempt.pk: attempt.number for attempt in attempts}
+    newest = operation.events.order_by("-sequence")[:NEWEST_EVENTS]
+    return tuple(_event_view(event, numbers) for event in newest)
+
+
+def _attempt_view(attempt: Attempt, this: Attempt, numbers: dict[str, int]) -> AttemptView:
+    return AttemptView(
+        attempt_id=attempt.pk,
+        number=attempt.number,
+        state=State(attempt.state),
+        reason=attempt.reason or attempt.failure,
+        reason_words=_reason_words(attempt),
+        hash=ContentHash(attempt.args_hash),
+        same_hash=attempt.args_hash == this.args_hash,
+        held=attempt.held_at is not None,
+        sent=attempt.was_sent,
+        descends_from=numbers.get(attempt.descends_from_id or ""),
+        created_at=attempt.created_at,
+        dispatched_at=attempt.dispatched_at,
+        result_ref=attempt.result_ref,
+        item_id=getattr(attempt, "open_item_id", None),
+        is_this=attempt.pk == this.pk,
+    )
+
+
+def _reason_words(attempt: Attempt) -> str:
+    return REASON_WORDS[ReviewReason(attempt.reason)] if attempt.reason else plain(attempt.failure)
+
+
+def _lookup_view(lookup: LookUp) -> LookUpView:
+    return LookUpView(
+        at=lookup.answered_at,
+        answer=lookup.answer,
+        words=ANSWER_WORDS.get(lookup.answer, plain(lookup.answer)),
+        detail=lookup.detail,
+        decided_row=lookup.row,
+        records=tuple(_record_view(record) for record in lookup.records),
+    )
+
+
+def _record_view(record: dict[str, Any]) -> RecordView:
+    data = canonical_bytes(record.get("data") or {}).decode()
+    return RecordView(
+        reference=str(record.get("reference") or ""),
+        content=str(record.get("content", "")),
+        state=str(record.get("state", "")),
+        data=_cut(data),
+    )
+
+
+def _cut(text: str) -> str:
+    if len(text) <= RECORD_CHARACTERS:
+        return text
+    return f"{text[:RECORD_CHARACTERS]}… [{len(text)} characters]"
+
+
+def _event_view(event: Event, numbers: dict[str, int]) -> EventView:
+    return EventView(
+        sequence=event.sequence,
+        kind=event.kind,
+        actor_kind=event.actor_kind,
+        actor=event.actor,
+        at=event.at,
+        attempt_number=numbers.get(event.attempt_id or ""),
+        data=event.body,
+        hash=ContentHash(event.hash),
+    )
