@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from ledger.rules.pointers import glob_matches
@@ -76,14 +76,20 @@ class ApprovalFacts:
     approvers_permitted: bool
 
 
+# For leave where a send needs an approval and none is waiting: refused `approval-stale`, and nothing else.
+NO_APPROVAL = ApprovalFacts(
+    used=False, expires_at=datetime.max.replace(tzinfo=UTC), digest_equal=False, approvers_permitted=True
+)
+
+
 @dataclass(frozen=True)
 class Now:
     """What holds at `at`, the database's time after the last lock.
 
     `keys`: the key that asks, or all of the agent's where the ledger sends. `rule_hash`: that of the tool's
     rule in the current policy, None where it refuses the tool. `attempts_used`: attempts given leave before
-    this send. `approval`: None only where a page asks whether this could be approved; leave must always pass
-    one.
+    this send. `approval`: None only where a page asks whether this could be approved; leave passes one, or
+    NO_APPROVAL.
     """
 
     at: datetime

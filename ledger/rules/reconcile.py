@@ -95,8 +95,10 @@ class Follows:
 
     `cause` says why it is FAILED. `check_again_in` "soon": after negative_spacing_s, else by the back-off.
     `negative_counted` and `check_counted`: this answer adds one to `negatives` and sets `last_negative_at`,
-    or adds one to `checks`. `duplicate_counted`: two effects of one attempt were seen. `may_escalate`: age
-    alone may call a person, because the provider was reachable or the key window is about to close.
+    or adds one to `checks`. `found`: something exists that no earlier attempt is tied to; from now on that is
+    positive evidence, whatever row decided. `duplicate_counted`: two effects of one attempt were seen.
+    `may_escalate`: age alone may call a person, because the provider was reachable or the key window is about
+    to close.
     """
 
     row: str = ""
@@ -108,6 +110,7 @@ class Follows:
     cause: Literal["cancelled", "rejected", "failed_there"] | None = None
     negative_counted: bool = False
     check_counted: bool = False
+    found: bool = False
     duplicate_counted: bool = False
     may_escalate: bool = False
 
@@ -123,9 +126,7 @@ class _Case:
 
     @property
     def counted(self) -> tuple[Record, ...]:
-        """The records no earlier attempt is tied to; the same one listed twice is one."""
-        known = self.attempt.known_references
-        return _distinct(tuple(record for record in self.looked_up.records if record.reference not in known))
+        return counted_records(self.looked_up, self.attempt.known_references)
 
     @property
     def only(self) -> Record | None:
@@ -219,9 +220,23 @@ def decide(
     case = _Case(attempt, looked_up, authority, now)
     row = next((row for row in _rows_for(attempt.state) if row.holds(case)), EVIDENCE)
     follows = replace(
-        row.follow(case), row=row.name, negative_counted=case.negative_counts, may_escalate=case.may_escalate
+        row.follow(case),
+        row=row.name,
+        negative_counted=case.negative_counts,
+        found=bool(case.counted),
+        may_escalate=case.may_escalate,
     )
     return replace(follows, to=None) if follows.to is attempt.state else follows
+
+
+def counted_records(looked_up: LookedUp, known_references: frozenset[str]) -> tuple[Record, ...]:
+    """The records no earlier attempt of the operation is tied to; the same one listed twice is one.
+
+    Any at all is a finding, in a stale answer too.
+    """
+    return _distinct(
+        tuple(record for record in looked_up.records if record.reference not in known_references)
+    )
 
 
 def _rows_for(state: State) -> tuple[Row, ...]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.rules.authority import (
+    NO_APPROVAL,
     Allowed,
     ApprovalFacts,
     KeyFacts,
@@ -166,6 +167,11 @@ def test_no_end_is_never_over() -> None:
 
 def test_a_page_may_ask_without_an_approval() -> None:
     assert reasons(WITH, replace(FINE, approval=None)) == []
+
+
+def test_leave_without_the_approval_it_needs_is_refused() -> None:
+    assert reasons(WITH, replace(FINE, approval=NO_APPROVAL)) == ["approval-stale"]
+    assert reasons(WITHOUT, replace(FINE, approval=NO_APPROVAL)) == []
 
 
 def test_no_key_at_all_is_no_authority() -> None:

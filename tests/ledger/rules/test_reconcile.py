@@ -16,6 +16,7 @@ from ledger.rules.reconcile import (
     LookedUp,
     LookedUpKind,
     Record,
+    counted_records,
     decide,
 )
 from ledger.rules.states import State
@@ -174,6 +175,19 @@ def test_the_record_that_decided_comes_along() -> None:
     )
     assert ask(found(DONE, OTHER)).record is None
     assert ask(found(DONE, OTHER)).duplicate_counted
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_finding_is_said_in_every_state_and_under_every_row(state: State) -> None:
+    for looked_up in (found(DONE), found(RUNNING), found(DONE, OTHER), found(EARLIER, BROKEN)):
+        assert ask(looked_up, state=state, checks=99, **KNOWN).found
+    for looked_up in (found(EARLIER), ABSENT, UNAVAILABLE, FAILING):
+        assert not ask(looked_up, state=state, **KNOWN).found
+
+
+def test_a_record_of_an_earlier_attempt_is_no_finding() -> None:
+    assert counted_records(found(EARLIER, DONE, DONE), frozenset({"r-0"})) == (DONE,)
+    assert counted_records(found(EARLIER), frozenset({"r-0"})) == ()
 
 
 def test_only_a_spaced_negative_counts() -> None:
