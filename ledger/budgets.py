@@ -39,6 +39,13 @@ def budget_left(run_id: int | None) -> bool:
     return rule_budget_left([_as_rule(account) for account in accounts], DEFAULT_COST)
 
 
+def lock_accounts(run_id: int | None) -> None:
+    """Hold the run's accounts until the transaction ends, so that what is left stays left."""
+    require_transaction()
+    if run_id is not None:
+        _locked(run_id)
+
+
 def enter_move(
     attempt: Attempt,
     *,
@@ -64,9 +71,8 @@ def enter_usage(run: Run, *, usage_id: str, amounts: Mapping[str, int], now: dat
     if BudgetEntry.objects.filter(account__run=run, usage_id=usage_id).exists():
         return False
     for unit, amount in sorted(amounts.items()):
-        _book(
-            accounts[unit], kind=BudgetEntry.Kind.USAGE, reserved=0, spent=amount, now=now, usage_id=usage_id
-        )
+        accounts[unit].spent += amount
+        _book(accounts[unit], Entry(EntryKind.USAGE, unit, 0, amount), now=now, usage_id=usage_id)
     return True
 
 

@@ -5,11 +5,12 @@ allowed, and exactly the checked address is dialled. No redirects, no proxies fr
 cookies, nothing decompressed, an answer of at most 64 kB, 20 s for everything together.
 """
 
-import functools
+import atexit
 import ipaddress
 import os
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
@@ -140,8 +141,9 @@ class GuardedClient:
                 return _read(answer)
         except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout) as error:
             raise NotConnected(f"no connection: {_words(error)}") from error
-        except httpcore.LocalProtocolError as error:
-            raise AddressRefused(f"not a request that can be sent: {error}") from error
+        except httpcore.LocalProtocolError:
+            # h11 quotes the offending value, which may be a secret
+            raise AddressRefused("a header holds characters that cannot be sent") from None
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise NoAnswer(f"no whole answer: {_words(error)}") from error
         finally:
@@ -151,10 +153,24 @@ class GuardedClient:
         self._pool.close()
 
 
-@functools.lru_cache(maxsize=8)
-def _client(private_nets: tuple[str, ...], _pid: int) -> GuardedClient:
+_clients: dict[tuple[tuple[str, ...], int], GuardedClient] = {}
+_clients_lock = threading.Lock()
+
+
+def _client(private_nets: tuple[str, ...], pid: int) -> GuardedClient:
     """One client per settings and process: a connection is never shared over a fork."""
-    return GuardedClient(private_nets)
+    with _clients_lock:
+        if (private_nets, pid) not in _clients:
+            _clients[private_nets, pid] = GuardedClient(private_nets)
+        return _clients[private_nets, pid]
+
+
+@atexit.register
+def close_connections() -> None:
+    """Close what this process keeps open; the next request opens new ones."""
+    with _clients_lock:
+        for nets, pid in [key for key in _clients if key[1] == os.getpid()]:
+            _clients.pop((nets, pid)).close()
 
 
 def _core_request(

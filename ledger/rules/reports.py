@@ -130,6 +130,8 @@ def _to_conflict_review(_: ReportFacts, __: Report) -> Settles:
 def _contradicts_final(facts: ReportFacts, report: Report) -> bool:
     if facts.state not in FINAL or facts.same_effect:
         return False
+    if facts.second_reference:
+        return True
     if facts.state is State.OUTCOME_CONFIRMED:
         return report.succeeded and report.receipt
     return report.succeeded or not (facts.sent or report.believed_no_effect)

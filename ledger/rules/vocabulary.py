@@ -32,7 +32,8 @@ class ReviewReason(StrEnum):
     AUTHORITY_REFUSED = "authority_refused"
     ATTEMPTS_USED_UP = "attempts_used_up"
     APPROVAL_REQUIRED = "approval_required"
-    APPROVAL_EXPIRED = "approval_expired"
+    APPROVAL_GIVEN = "approval.given"
+    APPROVAL_EXPIRED = "approval.expired"
     ARGUMENTS_CHANGED = "arguments_changed"
     POLICY_CHANGED = "policy_changed"
     SUSPECTED_DUPLICATE = "suspected_duplicate"
@@ -91,9 +92,12 @@ class EventKind(StrEnum):
     VOTED = "review.voted"
     DECIDED = "review.decided"
     APPROVAL_VOIDED = "approval.voided"
+    APPROVAL_GIVEN = "approval.given"
     APPROVAL_EXPIRED = "approval.expired"
     OPERATION_CANCELLED = "operation.cancelled"
     SETTLED = "operation.settled"
+    OVERRUN = "budget.overrun"
+    CONFLICT_DECIDED = "attempt.conflict_decided"
 
 
 class DecisionKind(StrEnum):

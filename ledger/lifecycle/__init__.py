@@ -1,0 +1,90 @@
+"""The verbs, and the only writer of attempt state. Call each inside `ledger.transactions.durable`."""
+
+from ledger.lifecycle.approving import approve
+from ledger.lifecycle.cancelling import cancel_operation
+from ledger.lifecycle.decisions import (
+    confirm_did_not_happen,
+    confirm_happened,
+    decide_conflict,
+    recheck,
+    reject,
+)
+from ledger.lifecycle.findings import apply_answer
+from ledger.lifecycle.intents import record_intent
+from ledger.lifecycle.leave import give_leave
+from ledger.lifecycle.offers import Offer, offers_for
+from ledger.lifecycle.outcomes import (
+    declare_worker_dead,
+    extend_lease,
+    record_outcome,
+    record_provider_request,
+)
+from ledger.lifecycle.ownership import assign, claim, note, release, take_over
+from ledger.lifecycle.relinking import relink_arguments, relink_record
+from ledger.lifecycle.runs import find_run, open_run, record_run_checkpoint, record_usage
+from ledger.lifecycle.standing import standing_of
+from ledger.lifecycle.timers import end_approval, end_send_lease, end_wait_for_agent
+from ledger.lifecycle.values import (
+    CheckpointNotGrowing,
+    Decided,
+    DecisionRefused,
+    Intent,
+    IntentAnswer,
+    IntentKind,
+    LeaveGiven,
+    LeaveProblem,
+    LeaveRefused,
+    OutcomeAnswer,
+    OutcomeReport,
+    RunAnswer,
+    Standing,
+    UnknownObject,
+)
+
+__all__ = [
+    "CheckpointNotGrowing",
+    "Decided",
+    "DecisionRefused",
+    "Intent",
+    "IntentAnswer",
+    "IntentKind",
+    "LeaveGiven",
+    "LeaveProblem",
+    "LeaveRefused",
+    "Offer",
+    "OutcomeAnswer",
+    "OutcomeReport",
+    "RunAnswer",
+    "Standing",
+    "UnknownObject",
+    "apply_answer",
+    "approve",
+    "assign",
+    "cancel_operation",
+    "claim",
+    "confirm_did_not_happen",
+    "confirm_happened",
+    "decide_conflict",
+    "declare_worker_dead",
+    "end_approval",
+    "end_send_lease",
+    "end_wait_for_agent",
+    "extend_lease",
+    "find_run",
+    "give_leave",
+    "note",
+    "offers_for",
+    "open_run",
+    "recheck",
+    "record_intent",
+    "record_outcome",
+    "record_provider_request",
+    "record_run_checkpoint",
+    "record_usage",
+    "reject",
+    "release",
+    "relink_arguments",
+    "relink_record",
+    "standing_of",
+    "take_over",
+]

@@ -1,0 +1,182 @@
+"""Approve a new send: one person's vote, bound to one digest; enough of them are the only way from a person to
+a send."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from ledger import approvals
+from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
+from ledger.authority import authority_for_page
+from ledger.faults import fault_point
+from ledger.lifecycle.case import Case, is_live_attempt
+from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
+from ledger.lifecycle.freshness import proven_absent_lately
+from ledger.lifecycle.moves import move
+from ledger.lifecycle.values import Decided, DecisionRefused
+from ledger.models import Approval, Attempt, User, Vote
+from ledger.models.ids import approval_id
+from ledger.rules.authority import Refused
+from ledger.rules.budgets import How
+from ledger.rules.states import OPEN_QUESTION, State
+from ledger.rules.vocabulary import DecisionKind, EventKind, ReviewReason
+
+_UNSENT = (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
+
+
+def approve(
+    *, item_id: str, by: User, why: str, new_provider_key: bool = False, shown_digest: str | None = None
+) -> Decided:
+    """Vote for a new send of exactly this attempt. Enough distinct votes make an approval, which expires with its
+    earliest vote; an approval given anew replaces one that waits.
+
+    Held: becomes INTENT_RECORDED. Sent: stays what it is until leave is asked for. `shown_digest`: `Binding.shown`
+    of the page the person read; refused `changed-while-reading` where it no longer holds.
+    """
+    with at_the_desk(item_id, by) as desk:
+        case, attempt = desk.case, desk.attempt
+        refused = why_not_approvable(case, attempt)
+        if refused:
+            raise already_decided(desk) if desk.item.closed_at else refused
+        binding = _binding(attempt, by, new_provider_key=new_provider_key, shown=shown_digest)
+        decided = _vote(desk, binding, why)
+        _count_votes(case, attempt, binding)
+        fault_point("decision.before_commit")
+        return decided
+
+
+def why_not_approvable(case: Case, attempt: Attempt) -> DecisionRefused | None:
+    """Why a new send of this attempt cannot be approved now, whoever asks; None where it can."""
+    return _wrong_state(case, attempt) or _other_attempts(case, attempt) or _authority(case, attempt)
+
+
+def _wrong_state(case: Case, attempt: Attempt) -> DecisionRefused | None:
+    waits_for_agent = attempt.state == State.INTENT_RECORDED and attempt.held_at is not None
+    if attempt.state not in OPEN_QUESTION and not waits_for_agent:
+        return DecisionRefused("not-offered", f"The attempt is {attempt.state}: there is nothing to approve.")
+    if attempt.args_bytes is None:
+        return DecisionRefused(
+            "hash-only", "Only the hash of the arguments is known, so nobody can approve them."
+        )
+    if attempt.closed_to_sending_at is not None:
+        return DecisionRefused("rejected", "It was rejected: closed to sending for ever.")
+    if not proven_absent_lately(attempt, case.now) and attempt.pk not in case.approvals:
+        return DecisionRefused(
+            "recheck-first",
+            "Re-check first: a new send may only follow a look-up under 5 minutes old that found nothing.",
+        )
+    return None
+
+
+def _other_attempts(case: Case, attempt: Attempt) -> DecisionRefused | None:
+    if case.confirmed is not None:
+        return DecisionRefused("already-done", f"Attempt {case.confirmed.number} is confirmed: it was done.")
+    if case.has_open_conflict:
+        return DecisionRefused("conflict-open", "What is known contradicts itself: decide that first.")
+    live = [a for a in case.attempts if a.pk != attempt.pk and a.was_sent and is_live_attempt(a)]
+    if [a for a in live if a.state != State.FAILED_RETRYABLE]:
+        return DecisionRefused(
+            "other-attempt-live",
+            f"Attempt {live[0].number} was sent and is {live[0].state}: it must be settled first.",
+        )
+    if case.undecided_send_beside(attempt):
+        return DecisionRefused("other-attempt-live", "Another attempt may have been sent: decide that first.")
+    return None
+
+
+def _authority(case: Case, attempt: Attempt) -> DecisionRefused | None:
+    authority = authority_for_page(case.operation, attempt, now=case.now)
+    if not isinstance(authority, Refused):
+        return None
+    reasons = tuple(str(reason) for reason in authority.reasons)
+    return DecisionRefused("authority", f"A send would be refused: {', '.join(reasons)}.", reasons)
+
+
+def _binding(attempt: Attempt, by: User, *, new_provider_key: bool, shown: str | None) -> Binding:
+    binding = binding_of(attempt, new_provider_key=new_provider_key)
+    if binding is None:
+        raise DecisionRefused("authority", "The policy refuses this tool.", ("policy-refused",))
+    if shown is not None and shown not in (binding.shown, _shown_plainly(attempt)):
+        raise DecisionRefused(
+            "changed-while-reading", "What would be sent changed while you were reading. Read it again."
+        )
+    conflicts = conflicts_of(attempt, by.pk)
+    if conflicts:
+        raise DecisionRefused("separation-of-duties", f"You may not approve: you {' and '.join(conflicts)}.")
+    if not approvals.may_approve(attempt, by.pk, binding.rule):
+        raise DecisionRefused("not-permitted", "You may not approve this tool.")
+    return binding
+
+
+def _shown_plainly(attempt: Attempt) -> str | None:
+    """A page shows the meaning without the choice of a new key, which is ticked on it."""
+    plain = binding_of(attempt)
+    return plain.shown if plain else None
+
+
+def _vote(desk: Desk, binding: Binding, why: str) -> Decided:
+    case, attempt, by = desk.case, desk.attempt, desk.by
+    before = attempt.votes.filter(approver=by, approval=None, voided_at=None)
+    before.update(voided_at=case.now, void_cause="voted again")
+    expires_at = case.now + timedelta(seconds=binding.vote_life_s)
+    digest = binding.digest(approver_id=by.pk, expires_at=expires_at)
+    said = {"digest": digest, "meaning": binding.meaning, "expires_at": expires_at.isoformat()}
+    decided = desk.record(DecisionKind.APPROVE, why, event=EventKind.VOTED, **said)
+    Vote.objects.create(
+        tenant_id=attempt.tenant_id,
+        decision=decided.decision,
+        attempt=attempt,
+        approver=by,
+        policy=binding.policy,
+        rule_hash=binding.rule.rule_hash,
+        scopes=attempt.scopes,
+        generation=binding.generation,
+        meaning=binding.meaning,
+        digest=digest,
+        at=case.now,
+        expires_at=expires_at,
+    )
+    return decided
+
+
+def _count_votes(case: Case, attempt: Attempt, binding: Binding) -> None:
+    votes = [
+        vote
+        for vote in open_votes(attempt, case.now)
+        if vote.generation == binding.generation
+        and approvals.may_approve(attempt, vote.approver_id, binding.rule)
+    ]
+    if len(votes) >= binding.needed:
+        _approve(case, attempt, votes)
+
+
+def _approve(case: Case, attempt: Attempt, votes: list[Vote]) -> None:
+    replaced = case.approvals.pop(attempt.pk, None)
+    if replaced is not None:
+        replaced.voided_at, replaced.void_cause = case.now, "replaced"
+        replaced.save(update_fields=["voided_at", "void_cause"])
+        case.record(EventKind.APPROVAL_VOIDED, attempt, approval=replaced.pk, cause="replaced")
+    approval = case.approvals[attempt.pk] = Approval.objects.create(
+        id=approval_id(),
+        tenant_id=attempt.tenant_id,
+        operation=case.operation,
+        attempt=attempt,
+        approved_at=case.now,
+        expires_at=min(vote.expires_at for vote in votes),
+    )
+    Vote.objects.filter(pk__in=[vote.pk for vote in votes]).update(approval=approval)
+    said = {"approval": approval.pk, "expires_at": approval.expires_at.isoformat(), "votes": len(votes)}
+    if attempt.is_held:
+        _supersede_unsent_sibling(case, attempt)
+        move(case, attempt, State.INTENT_RECORDED, said=said)
+    else:
+        case.record(EventKind.APPROVAL_GIVEN, attempt, **said)
+
+
+def _supersede_unsent_sibling(case: Case, variant: Attempt) -> None:
+    """A held variant takes the one live place of what was not sent."""
+    if variant.reason != ReviewReason.ARGUMENTS_CHANGED:
+        return
+    for sibling in case.attempts:
+        if sibling.pk != variant.pk and sibling.state in _UNSENT:
+            move(case, sibling, State.SUPERSEDED, how=How.PERSON, said={"replaced_by": variant.pk})

@@ -1,0 +1,113 @@
+"""One operation under lock, with everything a verb may read or change of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ledger import events
+from ledger.events import Actor
+from ledger.models import Approval, Attempt, Event, Operation, ReviewItem
+from ledger.policies import rule_of
+from ledger.rules.policy import Rule
+from ledger.rules.states import State, is_live
+from ledger.rules.vocabulary import EventKind, ReviewReason
+from ledger.transactions import database_clock
+
+
+@dataclass
+class Case:
+    """A locked operation. `now` is the database's time after the last lock."""
+
+    operation: Operation
+    attempts: list[Attempt]
+    items: dict[str, ReviewItem]
+    approvals: dict[str, Approval]
+    actor: Actor
+    now: datetime
+    moved: bool = field(default=False)
+
+    def attempt(self, attempt_id: str) -> Attempt:
+        return next(attempt for attempt in self.attempts if attempt.pk == attempt_id)
+
+    @property
+    def confirmed(self) -> Attempt | None:
+        return next((a for a in self.attempts if a.state == State.OUTCOME_CONFIRMED), None)
+
+    @property
+    def newest(self) -> Attempt:
+        return self.attempts[-1]
+
+    def live(self) -> Attempt | None:
+        """The attempt that occupies the live place of the operation."""
+        return next((a for a in self.attempts if is_live_attempt(a)), None)
+
+    def descendants(self, attempt: Attempt) -> list[Attempt]:
+        """The attempts that descend from this one, oldest first, itself left out."""
+        line = {attempt.pk}
+        found = []
+        for later in self.attempts:
+            if later.descends_from_id in line:
+                line.add(later.pk)
+                found.append(later)
+        return found
+
+    def speaker(self, attempt: Attempt) -> Attempt:
+        """Who answers for this content: the newest of its line, or the sent live one while there is one."""
+        line = [attempt, *self.descendants(attempt)]
+        sent_live = [a for a in line if a.was_sent and is_live_attempt(a)]
+        return sent_live[-1] if sent_live else line[-1]
+
+    @property
+    def has_open_conflict(self) -> bool:
+        """Does an open item say that what is known contradicts itself?"""
+        return any(item.reason == ReviewReason.CONFLICTING_EVIDENCE for item in self.items.values())
+
+    def undecided_send_beside(self, attempt: Attempt) -> bool:
+        """May another attempt, not yet decided, have been sent without leave?"""
+        return any(
+            other.maybe_sent and other.pk != attempt.pk and other.pk in self.items for other in self.attempts
+        )
+
+    def held_variant(self) -> Attempt | None:
+        """The held attempt that came in with other arguments under this operation's key."""
+        return next(
+            (a for a in self.attempts if a.is_held and a.reason == ReviewReason.ARGUMENTS_CHANGED), None
+        )
+
+    def rule(self, attempt: Attempt) -> Rule:
+        return rule_of(attempt)
+
+    def record(self, kind: EventKind, attempt: Attempt | None = None, **data: object) -> Event:
+        """Append one event by this case's actor, now."""
+        return events.append(self.operation, kind, actor=self.actor, now=self.now, attempt=attempt, **data)
+
+    def change(self, attempt: Attempt, **fields: object) -> None:
+        """Write facts of an attempt other than its state."""
+        for name, value in fields.items():
+            setattr(attempt, name, value)
+        attempt.save(update_fields=list(fields))
+
+
+def is_live_attempt(attempt: Attempt) -> bool:
+    return is_live(State(attempt.state), dispatched=attempt.dispatched_at is not None)
+
+
+def load_case(operation: Operation, actor: Actor) -> Case:
+    """Everything of an operation whose row is locked (or was inserted here), in the order of locks."""
+    attempts = list(
+        Attempt.objects.select_for_update(of=("self",))
+        .filter(operation=operation)
+        .select_related("policy", "agent__owner", "agent__tenant")
+        .order_by("number")
+    )
+    items = ReviewItem.objects.select_for_update().filter(operation=operation, closed_at=None)
+    approvals = Approval.objects.select_for_update().filter(operation=operation, used_at=None, voided_at=None)
+    return Case(
+        operation=operation,
+        attempts=attempts,
+        items={item.attempt_id: item for item in items},
+        approvals={approval.attempt_id: approval for approval in approvals},
+        actor=actor,
+        now=database_clock(),
+    )

@@ -1,0 +1,192 @@
+"""Apply what a look-up found, in one transaction that checks the epoch, the state and authority again."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+from ledger.authority import authority_for_page, key_window_ends_at, sends_of
+from ledger.events import RECONCILER
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.freshness import settle_ends_at
+from ledger.lifecycle.locking import locked_attempt
+from ledger.lifecycle.moves import move, void_all_approvals
+from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
+from ledger.models import Attempt, LookUp, Provider
+from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
+from ledger.rules.reconcile import AttemptFacts, Follows, LookedUp, LookedUpKind, Record, decide
+from ledger.rules.states import State
+from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy
+
+_UNREADABLE = (LookedUpKind.UNAVAILABLE, LookedUpKind.ADAPTER_FAILED)
+
+
+def apply_answer(
+    *, attempt_id: str, epoch: int, provider: Provider | None, looked_up: LookedUp
+) -> Follows | None:
+    """Store one answer and let it decide. None: a later look-up holds the lease, so this one is a zombie's; its
+    answer is kept and a new look-up made due."""
+    with locked_attempt(attempt_id, tenant_id=None, actor=RECONCILER) as (case, attempt):
+        if attempt.lookup_epoch != epoch:
+            _keep_stale(case, attempt, epoch, provider, looked_up)
+            return None
+        follows = decide(
+            facts_of(case, attempt),
+            looked_up,
+            authority_for_page(
+                case.operation, attempt, now=case.now, with_approval=False, budget_is_left=True
+            ),
+            case.now,
+        )
+        _store(case, attempt, epoch, provider, looked_up, follows.row)
+        _count(case, attempt, looked_up, follows)
+        _apply(case, attempt, looked_up, follows)
+        return follows
+
+
+def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
+    """What the ledger knows of an attempt, as the recovery table asks it."""
+    rule = case.rule(attempt)
+    return AttemptFacts(
+        effect=rule.effect,
+        idempotent=rule.idempotent,
+        state=State(attempt.state),
+        send_lease_ended_at=settle_ends_at(attempt, 0),
+        settle_s=rule.settle_s,
+        checks=attempt.checks,
+        max_checks=rule.max_checks,
+        negatives=attempt.negatives,
+        last_negative_at=attempt.last_negative_at,
+        adapter_failures=attempt.adapter_failures,
+        has_positive_evidence=attempt.positive_evidence,
+        success_reported=attempt.success_reported,
+        confirm_by_lookup=rule.confirm == "lookup" and attempt.success_reported,
+        cancelled=case.operation.cancelled_at is not None,
+        rejected=attempt.closed_to_sending_at is not None,
+        max_attempts_used=sends_of(case.operation) >= rule.max_attempts,
+        key_window_ends_at=key_window_ends_at(attempt, rule),
+        known_references=_references_of_earlier(case, attempt),
+    )
+
+
+def _references_of_earlier(case: Case, attempt: Attempt) -> frozenset[str]:
+    earlier = [other for other in case.attempts if other.number < attempt.number]
+    named = {name for other in earlier for name in (other.result_ref, other.provider_request_id)}
+    return frozenset(named - {"", attempt.result_ref, attempt.provider_request_id})
+
+
+def _keep_stale(
+    case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp
+) -> None:
+    _store(case, attempt, epoch, provider, looked_up, "stale")
+    if attempt.state == State.UNKNOWN:
+        case.change(attempt, next_check_at=case.now)
+
+
+def _store(
+    case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp, row: str
+) -> None:
+    records = [_as_data(record) for record in looked_up.records]
+    LookUp.objects.create(
+        tenant_id=attempt.tenant_id,
+        attempt=attempt,
+        provider=provider,
+        epoch=epoch,
+        answered_at=case.now,
+        answer=looked_up.kind,
+        records=records,
+        detail=looked_up.detail[:4000],
+        row=row,
+    )
+    references = [record["reference"] for record in records]
+    case.record(EventKind.LOOKED_UP, attempt, answer=looked_up.kind, row=row, references=references)
+
+
+def _as_data(record: Record) -> dict[str, Any]:
+    return {
+        "reference": record.reference,
+        "content": record.content,
+        "state": record.state,
+        "data": dict(record.data),
+    }
+
+
+def _count(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) -> None:
+    """Give the look-up lease back and count what this answer was."""
+    changes: dict[str, Any] = {
+        "lookup_lease_until": None,
+        "next_check_at": _next_check(case, attempt, follows),
+    }
+    changes["lookup_failures"] = attempt.lookup_failures + 1 if looked_up.kind in _UNREADABLE else 0
+    failed = looked_up.kind is LookedUpKind.ADAPTER_FAILED
+    changes["adapter_failures"] = attempt.adapter_failures + 1 if failed else 0
+    if follows.check_counted:
+        changes["checks"] = attempt.checks + 1
+    if follows.negative_counted:
+        changes |= {"negatives": attempt.negatives + 1, "last_negative_at": case.now}
+    case.change(attempt, **changes)
+
+
+def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | None:
+    """When to ask again; an UNKNOWN attempt always has a next time."""
+    if attempt.state != State.UNKNOWN:
+        return None
+    settle_s = case.rule(attempt).settle_s
+    if follows.check_again_in == "soon":
+        return case.now + timedelta(seconds=negative_spacing_s(settle_s))
+    roll = random.random()  # noqa: S311
+    if follows.row == "unavailable":
+        return case.now + timedelta(seconds=max(0.5, probe_backoff_s(attempt.lookup_failures, roll=roll)))
+    wait_s = max(min(1.0, settle_s), look_up_backoff_s(attempt.checks, roll=roll))
+    soonest = case.now + timedelta(seconds=wait_s)
+    return max(soonest, settle_ends_at(attempt, settle_s)) if follows.row == "absent_too_early" else soonest
+
+
+def _apply(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) -> None:
+    if looked_up.kind is LookedUpKind.FOUND:
+        void_all_approvals(case, "found by a look-up")
+    if attempt.is_final:
+        _contradict(case, attempt, looked_up)
+    elif follows.to is None and follows.reason is not None:
+        to_review(case, attempt, follows.reason)
+    elif follows.to is not None:
+        _move(case, attempt, follows)
+    if follows.record is not None and not attempt.positive_evidence:
+        case.change(attempt, positive_evidence=True)
+
+
+def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
+    said = {"row": follows.row}
+    reference = (follows.record.reference if follows.record else None) or ""
+    if follows.to is State.OUTCOME_CONFIRMED and case.confirmed is not None:
+        open_conflict(case, attempt, evidence={"reference": reference, **said})
+    elif follows.to is State.OUTCOME_CONFIRMED:
+        confirm(case, attempt, by=ConfirmedBy.LOOKUP, reference=reference, said=said)
+    elif follows.to is State.FAILED:
+        failure = follows.cause or "failed_there"
+        fail(case, attempt, by=FailedBy.LOOKUP, failure=failure, said={"reference": reference, **said})
+    elif follows.to is State.FAILED_RETRYABLE:
+        move(case, attempt, follows.to, absent_by_lookup=looked_up_absent(follows), said=said)
+    elif follows.reason is not None:
+        to_review(case, attempt, follows.reason)
+
+
+def looked_up_absent(follows: Follows) -> bool:
+    """Does a coming send rest on an *absent*? A `read` has nothing to duplicate."""
+    return follows.row != "read"
+
+
+def _contradict(case: Case, attempt: Attempt, looked_up: LookedUp) -> None:
+    """Only something found can contradict a final state; what it already names is the same effect."""
+    contradicting = [record for record in looked_up.records if not _agrees(case, attempt, record)]
+    if contradicting:
+        open_conflict(case, attempt, evidence={"records": [_as_data(record) for record in contradicting]})
+
+
+def _agrees(case: Case, attempt: Attempt, record: Record) -> bool:
+    references = {record.reference or ""}
+    confirmed = case.confirmed
+    if confirmed is not None and is_same_effect(confirmed, references):
+        return record.state in ("done", "in_progress") and record.content == "same"
+    return attempt.state == State.FAILED and record.state == "failed"

@@ -1,0 +1,45 @@
+"""Whether a new send may rest on what the provider last said."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ledger.lifecycle.case import Case
+from ledger.models import Attempt
+from ledger.policies import rule_of
+from ledger.rules.reconcile import LookedUpKind
+
+FRESH_FOR = timedelta(minutes=5)
+
+
+def proven_absent_lately(attempt: Attempt, now: datetime) -> bool:
+    """A tool without look-up can prove nothing and needs none. Else: the settle window is over, no look-up is in
+    flight, and the last answer is under 5 minutes old and was *absent*."""
+    rule = rule_of(attempt)
+    if not rule.has_lookup or not attempt.was_sent:
+        return True
+    return (
+        settle_ends_at(attempt, rule.settle_s) <= now
+        and not look_up_in_flight(attempt, now)
+        and _last_answer_is_fresh_absent(attempt, now)
+    )
+
+
+def settle_ends_at(attempt: Attempt, settle_s: float) -> datetime:
+    """Before this an *absent* may only mean *not yet*; counted from the send lease's end."""
+    ended_at = attempt.lease_ended_at or attempt.lease_until or attempt.entered_state_at
+    return ended_at + timedelta(seconds=settle_s)
+
+
+def look_up_in_flight(attempt: Attempt, now: datetime) -> bool:
+    return attempt.lookup_lease_until is not None and now < attempt.lookup_lease_until
+
+
+def made_due(case: Case, attempt: Attempt) -> None:
+    """The next pass of the reconciler asks about this attempt."""
+    case.change(attempt, next_check_at=case.now)
+
+
+def _last_answer_is_fresh_absent(attempt: Attempt, now: datetime) -> bool:
+    last = attempt.lookups.exclude(row="stale").order_by("-answered_at").first()
+    return last is not None and last.answer == LookedUpKind.ABSENT and now - last.answered_at < FRESH_FOR

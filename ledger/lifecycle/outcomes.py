@@ -1,0 +1,180 @@
+"""What agents report about what they sent. Facts are always accepted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from ledger.events import agent_actor
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.locking import locked_attempt
+from ledger.lifecycle.moves import move, void_all_approvals
+from ledger.lifecycle.runs import count_usage_of
+from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
+from ledger.lifecycle.standing import standing_in
+from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
+from ledger.models import ApiKey, Attempt
+from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
+from ledger.rules.states import FINAL, State
+from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
+
+_LEASE_AT_MOST = 20  # times the dispatch timeout, counted from leave
+
+
+def record_outcome(*, key: ApiKey, attempt_id: str, report: OutcomeReport) -> OutcomeAnswer:
+    """Store what the agent says, and settle what it settles. The same report again changes nothing."""
+    with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
+        if _was_told(attempt, EventKind.OUTCOME_REPORTED, report.as_data):
+            return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
+        case.record(EventKind.OUTCOME_REPORTED, attempt, **report.as_data)
+        references = {report.result_ref, report.provider_request_id}
+        follows = _judged(case, attempt, key, report.as_rule, references)
+        _keep_evidence(case, attempt, report, trusted=key.revoked_at is None)
+        _apply(case, attempt, follows, report)
+        count_usage_of(case, attempt, report.usage)
+        return OutcomeAnswer(
+            standing_in(case, attempt), evidence_only=_settled_nothing(follows), replayed=False
+        )
+
+
+def record_provider_request(
+    *, key: ApiKey, attempt_id: str, worker_id: str, provider_request_id: str
+) -> Standing:
+    """Store the provider's request id the moment it is known; a second, different one is for a person."""
+    with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
+        said = {"worker_id": worker_id, "provider_request_id": provider_request_id}
+        if _was_told(attempt, EventKind.PROVIDER_REQUEST, said):
+            return standing_in(case, attempt)
+        case.record(EventKind.PROVIDER_REQUEST, attempt, **said)
+        report = Report(Reported.UNKNOWN, receipt=True)
+        follows = _judged(case, attempt, key, report, {provider_request_id})
+        expected = follows.row in ("lost_contact", "final")
+        void_all_approvals(case, "provider request id reported")
+        _keep_reference(case, attempt, provider_request_id, trusted=key.revoked_at is None)
+        if not expected:
+            _apply(case, attempt, follows, OutcomeReport(worker_id, "unknown", "", provider_request_id))
+        return standing_in(case, attempt)
+
+
+def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: int) -> datetime | None:
+    """A sign of life moves the send lease's end, never beyond 20 dispatch timeouts after leave. None: the lease
+    is another's, or over."""
+    with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
+        if not _holds_lease(case, attempt, key, worker_id, lease_epoch):
+            return None
+        timeout = timedelta(seconds=case.rule(attempt).dispatch_timeout_s)
+        dispatched_at = attempt.dispatched_at or case.now
+        until = max(
+            min(case.now + timeout, dispatched_at + _LEASE_AT_MOST * timeout), attempt.lease_until or case.now
+        )
+        case.change(attempt, lease_until=until)
+        case.record(EventKind.LEASE_EXTENDED, attempt, until=until.isoformat())
+        return until
+
+
+def declare_worker_dead(*, key: ApiKey, worker_id: str) -> list[Standing]:
+    """The DISPATCHED attempts of a process of this agent that is no more become UNKNOWN at once."""
+    lost = Attempt.objects.filter(
+        tenant_id=key.tenant_id, agent=key.agent, state=State.DISPATCHED, worker_id=worker_id
+    )
+    standings = []
+    for attempt_id in lost.order_by("operation_id").values_list("pk", flat=True):
+        with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (
+            case,
+            attempt,
+        ):
+            if attempt.state == State.DISPATCHED:
+                said = {"worker_id": worker_id, "because": "its agent declared the process dead"}
+                move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN, said=said)
+            standings.append(standing_in(case, attempt))
+    return standings
+
+
+def _judged(case: Case, attempt: Attempt, key: ApiKey, report: Report, references: set[str]) -> Settles:
+    confirmed = case.confirmed
+    facts = ReportFacts(
+        state=State(attempt.state),
+        sent=attempt.was_sent,
+        reason=ReviewReason(attempt.reason) if attempt.reason else None,
+        key_revoked=key.revoked_at is not None,
+        confirm_by_lookup=case.rule(attempt).confirm == "lookup",
+        other_confirmed=confirmed is not None and confirmed.pk != attempt.pk,
+        same_effect=confirmed is not None and is_same_effect(confirmed, references),
+        second_reference=_is_second_reference(attempt, references),
+        contradicted=attempt.success_reported or attempt.positive_evidence,
+        no_new_send=case.operation.cancelled_at is not None or attempt.closed_to_sending_at is not None,
+    )
+    return judge(facts, report)
+
+
+def _is_second_reference(attempt: Attempt, references: set[str]) -> bool:
+    """Only a provider request id can be a second one; a result reference may well name the same request."""
+    named = references - {""}
+    known = {attempt.provider_request_id, attempt.result_ref} - {""}
+    return bool(attempt.provider_request_id and named and not named & known)
+
+
+def _keep_evidence(case: Case, attempt: Attempt, report: OutcomeReport, *, trusted: bool) -> None:
+    """What was said is in the history already; this is what later answers must not contradict unseen."""
+    if report.outcome == Reported.SUCCEEDED:
+        void_all_approvals(case, "success reported")
+        if trusted and attempt.state not in FINAL:
+            case.change(attempt, success_reported=True)
+    if report.provider_request_id:
+        void_all_approvals(case, "provider request id reported")
+        _keep_reference(case, attempt, report.provider_request_id, trusted=trusted)
+
+
+def _keep_reference(case: Case, attempt: Attempt, provider_request_id: str, *, trusted: bool) -> None:
+    if trusted and not attempt.provider_request_id:
+        case.change(attempt, provider_request_id=provider_request_id, positive_evidence=True)
+
+
+def _apply(case: Case, attempt: Attempt, follows: Settles, report: OutcomeReport) -> None:
+    if follows.reason is ReviewReason.SENT_WITHOUT_LEAVE:
+        to_review(case, attempt, follows.reason, maybe_sent=True, lease_ended_at=case.now)
+    elif follows.reason is not None:
+        open_conflict(case, attempt, evidence=report.as_data)
+    elif follows.to is not None:
+        _move(case, attempt, follows.to, report)
+    elif follows.look_up_now or (attempt.state == State.UNKNOWN and report.outcome == Reported.SUCCEEDED):
+        case.change(attempt, next_check_at=case.now)
+
+
+def _move(case: Case, attempt: Attempt, to: State, report: OutcomeReport) -> None:
+    said = report.as_data
+    if to is State.OUTCOME_CONFIRMED:
+        reference = report.result_ref or report.provider_request_id
+        tool_calls = {unit: used for unit, used in report.usage.items() if unit == "tool_calls"}
+        confirm(case, attempt, by=ConfirmedBy.AGENT, reference=reference, actual=tool_calls)
+    elif to is State.FAILED:
+        fail(case, attempt, by=FailedBy.AGENT, failure=_failure(case, report), said=said)
+    elif to is State.FAILED_RETRYABLE:
+        move(case, attempt, to, absent_by_lookup=False, failure=report.error_class, said=said)
+    else:
+        move(case, attempt, to, reason=ReviewReason.UNKNOWN if to is State.UNKNOWN else None, said=said)
+
+
+def _failure(case: Case, report: OutcomeReport) -> str:
+    cancelled = case.operation.cancelled_at is not None
+    return "cancelled" if cancelled and report.retryable else report.error_class
+
+
+def _settled_nothing(follows: Settles) -> bool:
+    return follows.to is None and not follows.look_up_now
+
+
+def _holds_lease(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, lease_epoch: int) -> bool:
+    return (
+        attempt.state == State.DISPATCHED
+        and attempt.agent_id == key.agent_id
+        and (attempt.worker_id, attempt.lease_epoch) == (worker_id, lease_epoch)
+        and attempt.lease_until is not None
+        and case.now < attempt.lease_until
+        and key.revoked_at is None
+    )
+
+
+def _was_told(attempt: Attempt, kind: EventKind, said: dict[str, Any]) -> bool:
+    """The same words about the same attempt again are the same report."""
+    return any(event.data == said for event in attempt.events.filter(kind=kind))

@@ -1,0 +1,111 @@
+"""Relink an attempt: to corrected arguments, or to a record the provider has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.deciding import Desk, at_the_desk, check_open, refuse_unless
+from ledger.lifecycle.decisions import look_again
+from ledger.lifecycle.identity import insert_attempt
+from ledger.lifecycle.moves import move, void_all_approvals, void_approval
+from ledger.lifecycle.values import Decided
+from ledger.models import Attempt, User
+from ledger.policies import InForce, rule_in_force
+from ledger.rules.budgets import How
+from ledger.rules.canonical import content_hash
+from ledger.rules.states import OPEN_QUESTION, State
+from ledger.rules.vocabulary import DecisionKind, ReviewReason
+
+
+def relink_arguments(*, item_id: str, by: User, why: str, args_bytes: bytes, args: dict[str, Any]) -> Decided:
+    """A new held attempt with corrected arguments, which needs an approval of its own.
+
+    A held source becomes SUPERSEDED at once; a sent one stays, and the new one is approvable once it is FAILED.
+    `args_bytes` are canonical. Raises `DecisionRefused`.
+    """
+    with at_the_desk(item_id, by) as desk:
+        in_force = rule_in_force(desk.item.tenant_id, desk.attempt.tool)
+        corrected_hash = content_hash(args_bytes)
+        _check_correctable(desk, in_force, corrected_hash)
+        decided = desk.record(
+            DecisionKind.RELINK_ARGUMENTS, why, args_hash=corrected_hash, before=desk.attempt.args_hash
+        )
+        source_held = desk.attempt.is_held
+        if source_held:
+            said = {"replaced_by_number": len(desk.case.attempts) + 1}
+            move(desk.case, desk.attempt, State.SUPERSEDED, how=How.RELINK, said=said)
+        else:
+            void_approval(desk.case, desk.attempt, "arguments corrected")
+        _insert_corrected(desk, in_force, args_bytes, args, corrected_hash)
+        return decided
+
+
+def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decided:
+    """The provider has it under this reference: stored, and looked up at once."""
+    with at_the_desk(item_id, by) as desk:
+        case, attempt = desk.case, desk.attempt
+        check_open(desk)
+        refuse_unless(
+            attempt.state in OPEN_QUESTION and attempt.was_sent,
+            "not-offered",
+            "Only what was sent can be tied to a provider's record.",
+        )
+        refuse_unless(bool(reference.strip()), "reference-required", "Name the provider's reference.")
+        decided = desk.record(DecisionKind.RELINK_RECORD, why, reference=reference)
+        void_all_approvals(case, "a provider record was named")
+        _keep_reference(case, attempt, reference)
+        look_again(case, attempt)
+        return decided
+
+
+def _check_correctable(desk: Desk, in_force: InForce, corrected_hash: str) -> None:
+    case, attempt = desk.case, desk.attempt
+    check_open(desk)
+    refuse_unless(attempt.state in OPEN_QUESTION, "not-offered", "Only an open question can be corrected.")
+    refuse_unless(attempt.args_bytes is not None, "hash-only", "Only the hash of its arguments is known.")
+    refuse_unless(case.confirmed is None, "already-done", "An attempt is confirmed: it was done.")
+    refuse_unless(in_force.rule is not None, "authority", "The policy refuses this tool.")
+    known = [a for a in case.attempts if a.args_hash == corrected_hash and a.tool == attempt.tool]
+    number = known[0].number if known else 0
+    refuse_unless(not known, "same-arguments", f"These are the arguments of attempt {number} already.")
+    variant = case.held_variant()
+    refuse_unless(
+        variant is None or variant.pk == attempt.pk,
+        "variant-held",
+        "Another attempt with other arguments is held: decide that one first.",
+    )
+
+
+def _insert_corrected(
+    desk: Desk, in_force: InForce, args_bytes: bytes, args: dict[str, Any], args_hash: str
+) -> Attempt:
+    source = desk.attempt
+    if in_force.snapshot is None:
+        raise AssertionError("checked before: the policy has a rule")
+    return insert_attempt(
+        desk.case,
+        tool=source.tool,
+        args_bytes=args_bytes,
+        args=args,
+        args_hash=args_hash,
+        agent=source.agent,
+        policy=in_force.snapshot,
+        scopes=source.scopes,
+        generation=source.generation + 1,
+        descends_from=source,
+        held_for=ReviewReason.ARGUMENTS_CHANGED,
+        requested_by=source.requested_by,
+        arguments_by=desk.by,
+        actor=source.actor,
+        expires_at=source.expires_at,
+    )
+
+
+def _keep_reference(case: Case, attempt: Attempt, reference: str) -> None:
+    """The named record becomes the request id where none is known; an absent from now on contradicts it."""
+    named = {"positive_evidence": True}
+    if not attempt.provider_request_id:
+        case.change(attempt, provider_request_id=reference, **named)
+    else:
+        case.change(attempt, result_ref=reference, **named)

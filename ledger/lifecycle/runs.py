@@ -1,0 +1,81 @@
+"""Runs: opened once with their limits, their usage counted once, their checkpoints only growing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.db import IntegrityError, transaction
+
+from ledger import budgets
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.values import CheckpointNotGrowing, RunAnswer, UnknownObject
+from ledger.models import ApiKey, Attempt, BudgetUnit, Run, RunCheckpoint
+from ledger.transactions import database_clock, require_transaction
+
+
+def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> RunAnswer:
+    """Open the run with these limits, or answer with the account it has: nothing posted later changes a limit."""
+    require_transaction()
+    try:
+        with transaction.atomic():
+            run = Run.objects.create(tenant_id=key.tenant_id, name=name, created_at=database_clock())
+            budgets.open_accounts(run, limits)
+            return _answer(run, created=True)
+    except IntegrityError:
+        run = Run.objects.get(tenant_id=key.tenant_id, name=name)
+        has = {account.unit: account.limit for account in run.accounts.all()}
+        return _answer(run, matches=all(has[unit] == limits.get(unit) for unit in has))
+
+
+def find_run(*, key: ApiKey, name: str) -> RunAnswer:
+    """The run of that name. Raises `UnknownObject`."""
+    run = Run.objects.filter(tenant_id=key.tenant_id, name=name).first()
+    if run is None:
+        raise UnknownObject
+    return _answer(run)
+
+
+def record_usage(*, key: ApiKey, name: str, usage_id: str, amounts: Mapping[str, int]) -> RunAnswer:
+    """Count usage of a run once per `usage_id`; the same id with other amounts does not match."""
+    run = find_run(key=key, name=name).run
+    if budgets.enter_usage(run, usage_id=usage_id, amounts=amounts, now=database_clock()):
+        return _answer(run)
+    counted = budgets.counted_usage(run, usage_id)
+    return _answer(
+        run, matches=counted == {unit: amount for unit, amount in amounts.items() if amount}, replayed=True
+    )
+
+
+def record_run_checkpoint(
+    *, key: ApiKey, name: str, sequence: int, reference: str, content_hash: str
+) -> RunAnswer:
+    """Store where the run can go on from. Raises `CheckpointNotGrowing` unless `sequence` is the highest yet."""
+    run = find_run(key=key, name=name).run
+    Run.objects.select_for_update().get(pk=run.pk)
+    newest = run.checkpoints.order_by("-sequence").first()
+    if newest is not None and newest.sequence >= sequence:
+        same = run.checkpoints.filter(sequence=sequence, reference=reference, content_hash=content_hash)
+        if same.exists():
+            return _answer(run, replayed=True)
+        raise CheckpointNotGrowing(f"the newest run checkpoint is {newest.sequence}")
+    RunCheckpoint.objects.create(
+        tenant_id=run.tenant_id,
+        run=run,
+        sequence=sequence,
+        reference=reference,
+        content_hash=content_hash,
+        at=database_clock(),
+    )
+    return _answer(run)
+
+
+def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> None:
+    """Turns and tokens that an outcome reports, once per attempt; tool calls are posted with the confirmation."""
+    amounts = {unit: usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
+    run = case.operation.run
+    if run is not None and amounts:
+        budgets.enter_usage(run, usage_id=f"attempt:{attempt.pk}", amounts=amounts, now=case.now)
+
+
+def _answer(run: Run, *, created: bool = False, matches: bool = True, replayed: bool = False) -> RunAnswer:
+    return RunAnswer(run, tuple(run.accounts.order_by("unit")), created, matches, replayed)

@@ -1,0 +1,92 @@
+"""Apply what a report, a look-up or a person has settled: the moves that evidence leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.lifecycle import items
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.moves import move, void_all_approvals
+from ledger.models import Attempt
+from ledger.rules.budgets import How
+from ledger.rules.states import FINAL, State
+from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
+
+
+def confirm(
+    case: Case,
+    attempt: Attempt,
+    *,
+    by: ConfirmedBy,
+    reference: str,
+    actual: Mapping[str, int] | None = None,
+    said: Mapping[str, Any] | None = None,
+) -> None:
+    """It happened, with evidence. Open conflicts that name the same reference were this very effect."""
+    move(
+        case,
+        attempt,
+        State.OUTCOME_CONFIRMED,
+        confirmed_by=by,
+        result_ref=attempt.result_ref or reference,
+        positive_evidence=True,
+        actual=actual,
+        said={"confirmed_by": by, "reference": reference, **(said or {})},
+    )
+    void_all_approvals(case, "confirmed")
+    for other in case.attempts:
+        if other.pk != attempt.pk and _same_effect_in_conflict(case, other, attempt):
+            close_conflict(case, other, how="same_effect")
+
+
+def fail(
+    case: Case, attempt: Attempt, *, by: FailedBy, failure: str, said: Mapping[str, Any] | None = None
+) -> None:
+    """It did not happen and is closed for ever."""
+    data = {"failed_by": by, "failure": failure, **(said or {})}
+    how = How.PERSON if by is FailedBy.OPERATOR else How.FINDING
+    move(case, attempt, State.FAILED, how=how, failed_by=by, failure=failure, said=data)
+
+
+def to_review(case: Case, attempt: Attempt, reason: ReviewReason, **facts: Any) -> None:
+    """A person must decide. DISPATCHED passes through UNKNOWN; an attempt that is there changes its reason."""
+    if attempt.state == State.DISPATCHED:
+        move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
+    if attempt.state == State.MANUAL_REVIEW:
+        case.change(attempt, reason=reason, **facts)
+        items.open_or_change(case, attempt, reason)
+        case.moved = True
+    else:
+        move(case, attempt, State.MANUAL_REVIEW, reason=reason, **facts)
+
+
+def open_conflict(case: Case, attempt: Attempt, *, evidence: Mapping[str, Any]) -> None:
+    """What is known of this attempt contradicts itself. A final state stays until a person decides."""
+    if attempt.state in FINAL:
+        possibly_twice = case.confirmed is not None and case.confirmed.pk != attempt.pk
+        item = items.open_or_change(case, attempt, ReviewReason.CONFLICTING_EVIDENCE)
+        data = {**evidence, "item": item.pk, "possibly_done_twice": possibly_twice}
+        case.record(EventKind.CONFLICT, attempt, **data)
+    else:
+        case.record(EventKind.CONFLICT, attempt, **evidence)
+        to_review(case, attempt, ReviewReason.CONFLICTING_EVIDENCE)
+
+
+def close_conflict(case: Case, attempt: Attempt, *, how: str) -> None:
+    """A conflict is over: of a final attempt its item closes; any other is SUPERSEDED, its references kept."""
+    if attempt.state in FINAL:
+        items.close(case, attempt, how=how)
+    else:
+        move(case, attempt, State.SUPERSEDED, said={"closed_as": how})
+
+
+def is_same_effect(attempt: Attempt, references: set[str]) -> bool:
+    """Does one of these references name what the attempt is already tied to?"""
+    return bool({attempt.result_ref, attempt.provider_request_id} & (references - {""}))
+
+
+def _same_effect_in_conflict(case: Case, other: Attempt, confirmed: Attempt) -> bool:
+    item = case.items.get(other.pk)
+    in_conflict = item is not None and item.reason == ReviewReason.CONFLICTING_EVIDENCE
+    return in_conflict and is_same_effect(confirmed, {other.result_ref, other.provider_request_id})

@@ -1,0 +1,102 @@
+"""Where an attempt stands, as its agent is told."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from ledger.events import SYSTEM
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.values import Standing
+from ledger.models import Approval, Attempt
+from ledger.policies import rule_of
+from ledger.rules.directive import Directive, StandingFacts, directive_of
+from ledger.rules.states import State
+from ledger.transactions import database_clock
+
+_LOOK_AGAIN_S = 2
+
+
+def standing_of(attempt: Attempt) -> Standing:
+    """Where this attempt stands now, read without a lock."""
+    operation = attempt.operation
+    attempts = list(operation.attempts.select_related("policy", "relinked_to").order_by("number"))
+    case = Case(
+        operation=operation,
+        attempts=attempts,
+        items={item.attempt_id: item for item in operation.review_items.filter(closed_at=None)},
+        approvals={
+            approval.attempt_id: approval
+            for approval in operation.approvals.filter(used_at=None, voided_at=None)
+        },
+        actor=SYSTEM,
+        now=database_clock(),
+    )
+    return standing_in(case, case.attempt(attempt.pk))
+
+
+def standing_in(case: Case, attempt: Attempt) -> Standing:
+    """Where an attempt of a case at hand stands; a replaced one answers by its descendant."""
+    speaker = case.speaker(attempt)
+    target = _relink_target(speaker)
+    if target is not None:
+        return target
+    directive = _directive(case, speaker)
+    item = case.items.get(speaker.pk)
+    confirmed = case.confirmed
+    return Standing(
+        operation=case.operation,
+        attempt=speaker,
+        directive=directive,
+        reason=speaker.reason or speaker.failure,
+        review_item_id=item.pk if item else None,
+        result_ref=(confirmed.result_ref or confirmed.provider_request_id) if confirmed else None,
+        policy_version=speaker.policy.version,
+        retry_after_s=_retry_after_s(speaker, directive, case.now),
+    )
+
+
+def is_waiting(approval: Approval | None, now: datetime) -> bool:
+    """Is this an approval that may still be used?"""
+    return approval is not None and now < approval.expires_at
+
+
+def _directive(case: Case, attempt: Attempt) -> Directive:
+    state = State(attempt.state)
+    variant = case.held_variant()
+    waits_for_variant = (
+        variant is not None
+        and variant.pk != attempt.pk
+        and state in (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
+    )
+    return directive_of(
+        StandingFacts(
+            state=state,
+            any_confirmed=case.confirmed is not None,
+            on_hold=waits_for_variant or case.has_open_conflict,
+            approved=is_waiting(case.approvals.get(attempt.pk), case.now),
+            backing_off=attempt.send_again_at is not None and case.now < attempt.send_again_at,
+            ledger_executes=rule_of(attempt).executor == "ledger",
+        )
+    )
+
+
+def _relink_target(attempt: Attempt) -> Standing | None:
+    """A relinked operation mirrors its target, which its agent never gets leave for through this one."""
+    if attempt.relinked_to is None:
+        return None
+    target = standing_of(attempt.relinked_to.attempts.order_by("-number")[0])
+    if target.directive is not Directive.DISPATCH:
+        return target
+    return Standing(**{**vars(target), "directive": Directive.IN_FLIGHT})
+
+
+def _retry_after_s(attempt: Attempt, directive: Directive, now: datetime) -> int | None:
+    """When it is worth asking again, in whole seconds; None where nothing changes by waiting."""
+    if directive is Directive.IN_FLIGHT:
+        until = attempt.send_again_at or attempt.lease_until
+        return max(1, math.ceil((until - now).total_seconds())) if until else _LOOK_AGAIN_S
+    if directive is Directive.RECONCILE:
+        due_at = attempt.next_check_at or now
+        return max(_LOOK_AGAIN_S, math.ceil((due_at - now).total_seconds()))
+    return None

@@ -1,0 +1,192 @@
+"""What verbs are given and what they answer, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from ledger.models import Attempt, BudgetAccount, Decision, Event, Operation, ReviewItem, Run, User
+from ledger.rules.authority import Reason
+from ledger.rules.directive import Directive
+from ledger.rules.reports import ErrorClass, Report, Reported
+
+
+class UnknownObject(Exception):
+    """This tenant has no object of that id. Another tenant's is as unknown as one that never was."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where an attempt stands, as every answer about it says."""
+
+    operation: Operation
+    attempt: Attempt
+    directive: Directive
+    reason: str
+    review_item_id: str | None
+    result_ref: str | None
+    policy_version: int
+    retry_after_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Intent:
+    """One side effect as its agent posts it, before it is sent. `args_bytes` None: only the hash is known."""
+
+    operation_key: str
+    tool: str
+    args_hash: str
+    args_bytes: bytes | None
+    args: dict[str, Any] | None
+    run: str = ""
+    step: str = ""
+    task_id: str = ""
+    actor: str = ""
+    requested_by: User | None = None
+    retry_of: str = ""
+    expires_at: datetime | None = None
+
+
+class IntentKind(StrEnum):
+    """What became of a posted intent."""
+
+    CREATED = "created"
+    REPLAYED = "replayed"
+    HELD = "held"
+    KEY_REUSED = "key_reused"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class IntentAnswer:
+    """`standing` is the attempt that answers for the intent (of a reused key: the held one)."""
+
+    kind: IntentKind
+    standing: Standing | None = None
+    reasons: tuple[Reason, ...] = ()
+
+
+class LeaveProblem(StrEnum):
+    """Why leave was not given; the problem slugs of the API."""
+
+    IN_FLIGHT = "in-flight"
+    ON_HOLD = "on-hold"
+    ALREADY_DONE = "already-done"
+    ARGS_CHANGED = "args-changed"
+    LEDGER_EXECUTES = "ledger-executes"
+    ILLEGAL_TRANSITION = "illegal-transition"
+    NOT_AUTHORISED = "not-authorised"
+
+
+@dataclass(frozen=True)
+class LeaveGiven:
+    """Permission to send exactly `attempt`, which is a new one where a successor was opened."""
+
+    attempt: Attempt
+    operation: Operation
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class LeaveRefused:
+    """No permission. `reasons` are authority's where the problem is `not-authorised`."""
+
+    problem: LeaveProblem
+    standing: Standing
+    reasons: tuple[Reason, ...] = ()
+    retry_after_s: int | None = None
+
+
+@dataclass(frozen=True)
+class OutcomeReport:
+    """What an agent says became of one attempt."""
+
+    worker_id: str
+    outcome: str
+    result_ref: str = ""
+    provider_request_id: str = ""
+    no_effect: bool = False
+    retryable: bool = False
+    error_class: str = ""
+    message: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def as_rule(self) -> Report:
+        return Report(
+            outcome=Reported(self.outcome),
+            receipt=bool(self.result_ref or self.provider_request_id),
+            no_effect=self.no_effect,
+            retryable=self.retryable,
+            error_class=ErrorClass(self.error_class or ErrorClass.UNKNOWN),
+        )
+
+    @property
+    def as_data(self) -> dict[str, Any]:
+        """The report as the history keeps it."""
+        said = {
+            "worker_id": self.worker_id,
+            "outcome": self.outcome,
+            "result_ref": self.result_ref,
+            "provider_request_id": self.provider_request_id,
+            "no_effect": self.no_effect,
+            "retryable": self.retryable,
+            "error_class": self.error_class,
+            "message": self.message,
+            "usage": dict(self.usage),
+        }
+        return {name: value for name, value in said.items() if value}
+
+
+@dataclass(frozen=True)
+class OutcomeAnswer:
+    """The state that followed; `evidence_only` where the report settled nothing."""
+
+    standing: Standing
+    evidence_only: bool
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """A run with its accounts; `matches` is false where other limits were asked for than it has."""
+
+    run: Run
+    accounts: tuple[BudgetAccount, ...]
+    created: bool = False
+    matches: bool = True
+    replayed: bool = False
+
+
+class CheckpointNotGrowing(Exception):
+    """A run checkpoint with this sequence or a higher one is stored with other content."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a decision changed: its row, the event that records it, the item and attempt as they are now."""
+
+    decision: Decision
+    event: Event
+    item: ReviewItem
+    attempt: Attempt
+
+    @property
+    def state(self) -> str:
+        return self.attempt.state
+
+
+class DecisionRefused(Exception):
+    """A decision that the ledger's facts do not allow. Nothing was written.
+
+    `code` is a word for programs, `reasons` authority's or plain ones, `message` a sentence for people.
+    """
+
+    def __init__(self, code: str, message: str, reasons: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reasons = reasons
