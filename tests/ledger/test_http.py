@@ -1,6 +1,5 @@
 """The guarded client: what it refuses to dial, what it never follows, and when it stops reading."""
 
-import os
 import socket
 import ssl
 import threading
@@ -347,7 +346,7 @@ def test_the_settings_decide(settings: Any) -> None:
         settings.LEDGER_ALLOW_HTTP = False
         with pytest.raises(AddressRefused, match="only https"):
             http.request("GET", url)
-        http._client(LOOPBACK, os.getpid()).close()
+        http.close_connections()
     assert len(got) == 1
 
 

@@ -1,0 +1,46 @@
+"""Which adapter a provider's configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from ledger.providers.base import Adapter, AdapterMisconfigured
+from ledger.providers.configuration import parse_configuration
+from ledger.providers.http_json import HttpAdapter
+
+
+class ProviderRow(Protocol):
+    """What is read of the stored provider."""
+
+    name: Any
+    adapter: Any
+    config: Any
+
+
+CHECKS: Mapping[str, Callable[[object], object]] = {"http": parse_configuration}
+ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {"http": HttpAdapter.configured}
+
+
+def adapter_for(provider: ProviderRow) -> Adapter:
+    """The adapter of a provider, ready to be asked. Raises AdapterMisconfigured."""
+    _check_known(provider.adapter, f"provider {provider.name!r}")
+    try:
+        return ADAPTERS[provider.adapter](provider.config)
+    except AdapterMisconfigured as error:
+        raise AdapterMisconfigured(
+            f"provider {provider.name!r}, {error.path or '/'}", error.problem
+        ) from None
+
+
+def check_configuration(adapter: str, config: object) -> None:
+    """Raise AdapterMisconfigured unless this could be stored. Secrets need not be at hand yet."""
+    _check_known(adapter, "this provider")
+    CHECKS[adapter](config)
+
+
+def _check_known(adapter: str, whose: str) -> None:
+    if adapter not in ADAPTERS:
+        raise AdapterMisconfigured(
+            "", f"{whose} names the adapter {adapter!r}, which does not exist here; use {', '.join(ADAPTERS)}"
+        )

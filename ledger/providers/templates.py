@@ -1,0 +1,51 @@
+"""Texts with placeholders: `{correlation_id}`, or `{args/invoice/id}` for something in the arguments."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from ledger.providers.base import Question
+from ledger.rules.pointers import is_pointer, pointer
+
+FACTS = frozenset({"correlation_id", "operation_key", "idempotency_key", "provider_request_id", "args_hash"})
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_ARGS = "args"
+
+
+class Unaskable(Exception):
+    """A placeholder has no value for this operation, so there is no question to ask."""
+
+
+def problem_with(template: str) -> str | None:
+    """What is wrong with a template; None for a good one."""
+    for name in _PLACEHOLDER.findall(template):
+        if name not in FACTS and not (name.startswith("args/") and is_pointer(name.removeprefix(_ARGS))):
+            return f"{{{name}}} is no placeholder; use {', '.join(sorted(FACTS))} or args/<pointer>"
+    if set(_PLACEHOLDER.sub("", template)) & {"{", "}"}:
+        return "a brace stands alone"
+    return None
+
+
+def filled(template: str, question: Question) -> str:
+    """The template with plain values. Raises Unaskable where there is none."""
+    return _PLACEHOLDER.sub(lambda found: _value(found[1], question), template)
+
+
+def filled_and_encoded(template: str, question: Question) -> str:
+    """As filled, each value percent-encoded, so that it cannot add a part to the address."""
+    return _PLACEHOLDER.sub(lambda found: quote(_segment(found[1], question), safe=""), template)
+
+
+def _segment(name: str, question: Question) -> str:
+    value = _value(name, question)
+    if value in {".", ".."}:
+        raise Unaskable(f"{{{name}}} is {value!r}, which would change the address that is asked")
+    return value
+
+
+def _value(name: str, question: Question) -> str:
+    value = getattr(question, name) if name in FACTS else pointer(question.args, name.removeprefix(_ARGS))
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise Unaskable(f"{{{name}}} is not known for this operation")
+    return str(value)

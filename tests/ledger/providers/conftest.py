@@ -1,0 +1,30 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ledger.http import close_connections
+from tests.support.provider import ProviderProcess
+
+TOKEN = "provider-secret"
+
+
+@pytest.fixture(autouse=True)
+def _loopback_allowed(settings: Any) -> None:
+    settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
+    settings.LEDGER_ALLOW_HTTP = True
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProviderProcess]:
+    with ProviderProcess(tmp_path_factory.mktemp("provider"), token=TOKEN) as process:
+        yield process
+        close_connections()
+
+
+@pytest.fixture
+def provider(running: ProviderProcess, monkeypatch: pytest.MonkeyPatch) -> ProviderProcess:
+    """A provider that behaves, until a test asks it not to."""
+    monkeypatch.setenv("PROVIDER_DEMO_TOKEN", TOKEN)
+    running.set_mode("honest")
+    return running
