@@ -10,6 +10,7 @@ from ledger.budgets import budget_left
 from ledger.models import ApiKey, Approval, Attempt, Operation
 from ledger.policies import rule_in_force, rule_of
 from ledger.rules.authority import (
+    NO_APPROVAL,
     Allowed,
     ApprovalFacts,
     KeyFacts,
@@ -41,10 +42,17 @@ def authority_for_leave(
         attempt,
         keys=(key,),
         now=now,
-        approval=None if replay or approval is None else approval_facts(approval),
+        approval=_approval_facts(approval, replay=replay),
         budget_is_left=True if replay else None,
     )
     return check_authority(then, facts)
+
+
+def _approval_facts(approval: Approval | None, *, replay: bool) -> ApprovalFacts | None:
+    """Leave must always pass one: without an approval at hand, one that covers nothing."""
+    if replay:
+        return None
+    return NO_APPROVAL if approval is None else approval_facts(approval)
 
 
 def authority_for_page(

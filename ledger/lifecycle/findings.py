@@ -15,7 +15,15 @@ from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
 from ledger.models import Attempt, LookUp, Provider
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
-from ledger.rules.reconcile import AttemptFacts, Follows, LookedUp, LookedUpKind, Record, decide
+from ledger.rules.reconcile import (
+    AttemptFacts,
+    Follows,
+    LookedUp,
+    LookedUpKind,
+    Record,
+    counted_records,
+    decide,
+)
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy
 
@@ -80,6 +88,8 @@ def _keep_stale(
     case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp
 ) -> None:
     _store(case, attempt, epoch, provider, looked_up, "stale")
+    if counted_records(looked_up, _references_of_earlier(case, attempt)):
+        _keep_finding(case, attempt)
     if attempt.state == State.UNKNOWN:
         case.change(attempt, next_check_at=case.now)
 
@@ -144,15 +154,20 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
 
 
 def _apply(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) -> None:
-    if looked_up.kind is LookedUpKind.FOUND:
-        void_all_approvals(case, "found by a look-up")
+    if follows.found:
+        _keep_finding(case, attempt)
     if attempt.is_final:
         _contradict(case, attempt, looked_up)
     elif follows.to is None and follows.reason is not None:
         to_review(case, attempt, follows.reason)
     elif follows.to is not None:
         _move(case, attempt, follows)
-    if follows.record is not None and not attempt.positive_evidence:
+
+
+def _keep_finding(case: Case, attempt: Attempt) -> None:
+    """Something exists: no waiting approval survives that, and a later *absent* contradicts it."""
+    void_all_approvals(case, "found by a look-up")
+    if not attempt.is_final and not attempt.positive_evidence:
         case.change(attempt, positive_evidence=True)
 
 

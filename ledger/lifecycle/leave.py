@@ -134,6 +134,9 @@ def _follow_rule(case: Case, attempt: Attempt, in_force: InForce) -> LeaveRefuse
     refused = follow_rule(case, attempt, in_force)
     if refused:
         return _not_authorised(case, attempt, Refused(refused))
+    if attempt.state == State.FAILED_RETRYABLE and attempt.held_at is not None:
+        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_REQUIRED)
+        return _refused(case, attempt, LeaveProblem.ON_HOLD)
     return _refused(case, attempt, LeaveProblem.ON_HOLD) if attempt.is_held else None
 
 
@@ -236,7 +239,7 @@ def _successor(case: Case, earlier: Attempt, in_force: InForce, approval: Approv
     return insert_attempt(
         case,
         tool=earlier.tool,
-        args_bytes=earlier.args_bytes,
+        args_bytes=earlier.canonical_args,
         args=earlier.args,
         args_hash=earlier.args_hash,
         agent=earlier.agent,

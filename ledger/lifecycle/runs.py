@@ -71,7 +71,7 @@ def record_run_checkpoint(
 
 def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> None:
     """Turns and tokens that an outcome reports, once per attempt; tool calls are posted with the confirmation."""
-    amounts = {unit: usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
+    amounts = {str(unit): usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
     run = case.operation.run
     if run is not None and amounts:
         budgets.enter_usage(run, usage_id=f"attempt:{attempt.pk}", amounts=amounts, now=case.now)

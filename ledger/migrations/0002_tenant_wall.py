@@ -56,8 +56,10 @@ UNIQUE = [
 ]
 WALL = [
     (
-        f"ALTER TABLE {table} ADD CONSTRAINT {_wall_name(table, column)} FOREIGN KEY (tenant_id, {column}) "
-        f"REFERENCES {target} (tenant_id, id) DEFERRABLE INITIALLY IMMEDIATE",
+        (
+            f"ALTER TABLE {table} ADD CONSTRAINT {_wall_name(table, column)} FOREIGN KEY (tenant_id, {column}) "
+            f"REFERENCES {target} (tenant_id, id) DEFERRABLE INITIALLY IMMEDIATE"
+        ),
         f"ALTER TABLE {table} DROP CONSTRAINT {_wall_name(table, column)}",
     )
     for table, column, target in REFERENCES

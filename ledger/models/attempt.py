@@ -109,8 +109,7 @@ class Attempt(TenantRow):
                 "operation", condition=Q(state=State.OUTCOME_CONFIRMED), name="one_confirmed_attempt"
             ),
             models.CheckConstraint(
-                condition=Q(args_bytes__isnull=True)
-                | Exact(models.F("args_hash"), HashOfBytes("args_bytes")),
+                condition=Q(args_bytes__isnull=True) | Q(Exact(models.F("args_hash"), HashOfBytes("args_bytes"))),
                 name="args_hash_is_of_the_bytes",
             ),
             models.CheckConstraint(
@@ -177,6 +176,11 @@ class Attempt(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.operation_id} #{self.number}"
+
+    @property
+    def canonical_args(self) -> bytes | None:
+        """The canonical bytes of the arguments; None of a hash-only intent."""
+        return None if self.args_bytes is None else bytes(self.args_bytes)
 
     @property
     def was_sent(self) -> bool:

@@ -74,9 +74,6 @@ class BudgetEntry(TenantRow):
             models.UniqueConstraint(
                 "account", "usage_id", condition=~Q(usage_id=""), name="usage_counted_once"
             ),
-            models.UniqueConstraint(
-                "account", "attempt", condition=Q(kind="RESERVE"), name="one_reservation_per_attempt"
-            ),
         )
         triggers = triggers.append_only()
 

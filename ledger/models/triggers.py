@@ -10,6 +10,8 @@ import pgtrigger
 from ledger.rules.chain import CHAIN_START
 from ledger.rules.states import DELIVERY_MOVES, MOVES, Guard
 
+_STATE = pgtrigger.UpdateOf("state")  # type: ignore[no-untyped-call]
+
 _SENT = "(NEW.dispatched_at IS NOT NULL OR NEW.maybe_sent)"
 
 _GUARD_SQL = {
@@ -42,7 +44,7 @@ def legal_attempt_moves() -> pgtrigger.Trigger:
     return pgtrigger.Trigger(
         name="legal_move",
         when=pgtrigger.Before,
-        operation=pgtrigger.UpdateOf("state"),
+        operation=_STATE,
         condition=pgtrigger.Condition("(OLD.state IS DISTINCT FROM NEW.state)"),
         func=_refuse(legal, "illegal move of an attempt") + "RETURN NEW;",
     )
@@ -66,7 +68,7 @@ def legal_delivery_moves() -> pgtrigger.Trigger:
     return pgtrigger.Trigger(
         name="legal_move",
         when=pgtrigger.Before,
-        operation=pgtrigger.UpdateOf("state"),
+        operation=_STATE,
         condition=pgtrigger.Condition("(OLD.state IS DISTINCT FROM NEW.state)"),
         func=_refuse(legal, "illegal move of a delivery") + "RETURN NEW;",
     )
@@ -154,7 +156,7 @@ def open_question_has_item() -> pgtrigger.Trigger:
         name="open_question_has_item",
         when=pgtrigger.After,
         timing=pgtrigger.Deferred,
-        operation=pgtrigger.Insert | pgtrigger.UpdateOf("state"),
+        operation=pgtrigger.Insert | _STATE,
         declare=[("now_state", "TEXT"), ("item_reason", "TEXT")],
         func=(
             "SELECT state INTO now_state FROM ledger_attempt WHERE id = NEW.id; "
