@@ -1,4 +1,4 @@
-"""`manage.py verify_history`: walk every chain; `--export` takes the history along, to be verified elsewhere."""
+"""`manage.py verify_history`: walk every chain; `--export` takes the history along, to be verified apart."""
 
 import json
 from argparse import ArgumentParser
