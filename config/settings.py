@@ -39,6 +39,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "ledger.ingest.middleware.problems_for_the_api",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -119,11 +120,13 @@ AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "locked_out.html"
 
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = not DEVELOPMENT
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "dashboard.views.errors.csrf_failed"
 CSRF_COOKIE_SECURE = not DEVELOPMENT
 
 # --- what a browser is told -------------------------------------------------------------------------------
