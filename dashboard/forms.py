@@ -1,0 +1,123 @@
+"""What a person types: to sign in, to find items, to decide. Every decision wants a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import HttpRequest
+
+LONGEST_WHY = 4000
+LONGEST_REFERENCE = 255
+LONGEST_ARGUMENTS = 300_000
+
+
+class SignInForm(AuthenticationForm):
+    """User name and password; pasting both is welcome."""
+
+    def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "form-control"
+
+
+def _textarea(rows: int, css: str = "", **attrs: str) -> forms.Textarea:
+    return forms.Textarea(attrs={"class": f"form-control {css}".strip(), "rows": str(rows), **attrs})
+
+
+def _line() -> forms.TextInput:
+    return forms.TextInput(attrs={"class": "form-control", "autocomplete": "off", "spellcheck": "false"})
+
+
+class DecisionForm(forms.Form):
+    """A reason, in the person's own words. The fields of a subclass come before it."""
+
+    why = forms.CharField(
+        label="Reason",
+        max_length=LONGEST_WHY,
+        widget=_textarea(3),
+        help_text="Recorded with your name in the history; others decide by it later.",
+        error_messages={"required": "Type a reason: it is recorded with the decision."},
+    )
+    field_order = ("what", "to", "typed", "reference", "new_provider_key", "why")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            described = [f"id_{name}_help"] if field.help_text else []
+            described += [f"id_{name}_error"] if name in self.errors else []
+            if described:
+                field.widget.attrs["aria-describedby"] = " ".join(described)
+            if name in self.errors:
+                field.widget.attrs["aria-invalid"] = "true"
+
+
+class ApproveForm(DecisionForm):
+    """`shown_digest` is what the person saw, `shown_meaning` its words: to show what has changed since."""
+
+    shown_digest = forms.CharField(widget=forms.HiddenInput, max_length=200)
+    shown_meaning = forms.CharField(widget=forms.HiddenInput, required=False, strip=False)
+    new_provider_key = forms.BooleanField(
+        required=False,
+        label="Send with a new provider key",
+        help_text=(
+            "Warning: the provider then cannot tell this send from the earlier one. If that one had its "
+            "effect after all, the effect happens twice."
+        ),
+    )
+
+
+class RejectForm(DecisionForm):
+    reference = forms.CharField(
+        required=False,
+        max_length=LONGEST_REFERENCE,
+        widget=_line(),
+        label="Provider's reference, if it happened",
+    )
+
+
+class RejectSentForm(RejectForm):
+    """It was sent: what became of it has to be said, or said to be not known."""
+
+    what = forms.ChoiceField(
+        label="What became of what was sent?",
+        widget=forms.RadioSelect,
+        choices=(
+            ("not_known", "Not known: it stays in review and is never sent again"),
+            ("did_not", "It did not happen"),
+            ("happened", "It happened"),
+        ),
+        error_messages={"required": "Say what became of it, or that it is not known."},
+    )
+
+
+class ReferenceForm(DecisionForm):
+    reference = forms.CharField(
+        max_length=LONGEST_REFERENCE,
+        widget=_line(),
+        label="Provider's reference",
+        help_text="The id under which the provider has it, for example re_000042.",
+        error_messages={"required": "Name the provider's record: it is the evidence."},
+    )
+
+
+class ArgumentsForm(DecisionForm):
+    typed = forms.CharField(
+        max_length=LONGEST_ARGUMENTS,
+        strip=False,
+        widget=_textarea(14, "code", spellcheck="false", autocomplete="off"),
+        label="Corrected arguments",
+        help_text="One JSON object, stored in canonical form. What changes is shown before it is recorded.",
+        error_messages={"required": "Type the corrected arguments as one JSON object."},
+    )
+
+
+class AssignForm(DecisionForm):
+    to = forms.ChoiceField(label="Give it to", widget=forms.Select(attrs={"class": "form-select"}))
+
+    def __init__(self, *args: Any, assignees: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = self.fields["to"]
+        if isinstance(choices, forms.ChoiceField):
+            choices.choices = [("", "Choose…"), *assignees]
