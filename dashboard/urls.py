@@ -1,5 +1,22 @@
-"""Addresses."""
+"""Addresses of the pages."""
 
-from django.urls import URLPattern
+from django.urls import path, register_converter
 
-urlpatterns: list[URLPattern] = []
+from dashboard.converters import DecisionConverter
+from dashboard.views import decide, item, problems, queue, session
+
+register_converter(DecisionConverter, "decision")
+
+urlpatterns = [
+    path("", session.start, name="start"),
+    path("sign-in/", session.sign_in, name="sign_in"),
+    path("sign-out/", session.sign_out, name="sign_out"),
+    path("help/", session.help_page, name="help"),
+    path("problems/", problems.problems, name="problems"),
+    path("problems/<slug:slug>", problems.problem, name="problem"),
+    path("review/", queue.queue_page, name="queue"),
+    path("review/strip/", queue.strip, name="queue_strip"),
+    path("review/<str:item_id>/", item.item, name="item"),
+    path("review/<str:item_id>/changed/", item.changed, name="item_changed"),
+    path("review/<str:item_id>/<decision:kind>/", decide.decide, name="decide"),
+]

@@ -1,0 +1,142 @@
+"""How each decision is asked for and pressed: its form, its key, and the function of `review` it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.forms import (
+    ApproveForm,
+    ArgumentsForm,
+    AssignForm,
+    DecisionForm,
+    ReferenceForm,
+    RejectForm,
+    RejectSentForm,
+)
+from ledger.lifecycle import Decided
+from ledger.models import User
+from ledger.rules.vocabulary import DecisionKind
+from review import decisions, ownership
+from review.queries import ItemPage
+
+K = DecisionKind
+Typed = Mapping[str, Any]
+Press = Callable[[User, str, Typed], Decided]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One decision as the page asks for it. `weight`: main, grave or plain; `key` presses its button."""
+
+    press: Press
+    form: type[DecisionForm] = DecisionForm
+    key: str = ""
+    weight: str = "plain"
+    at_once: bool = False  # one press, no reason: it decides nothing and can be taken back
+
+
+def _conflict(answer: str) -> Press:
+    return lambda user, item_id, typed: decisions.decide_conflict(
+        user, item_id, why=typed["why"], answer=answer, reference=typed.get("reference", "")
+    )
+
+
+def _approve(user: User, item_id: str, typed: Typed) -> Decided:
+    return decisions.approve(
+        user,
+        item_id,
+        why=typed["why"],
+        new_provider_key=typed.get("new_provider_key", False),
+        shown_digest=typed["shown_digest"],
+    )
+
+
+def _reject(user: User, item_id: str, typed: Typed) -> Decided:
+    return decisions.reject(
+        user, item_id, why=typed["why"], what=typed.get("what"), reference=typed.get("reference", "")
+    )
+
+
+ASKS: Mapping[DecisionKind, Ask] = {
+    K.APPROVE: Ask(_approve, ApproveForm, "a", "main"),
+    K.REJECT: Ask(_reject, RejectForm, "d", "grave"),
+    K.CONFIRM_HAPPENED: Ask(
+        lambda user, item_id, typed: decisions.confirm_happened(
+            user, item_id, why=typed["why"], reference=typed["reference"]
+        ),
+        ReferenceForm,
+        "h",
+        "main",
+    ),
+    K.CONFIRM_DID_NOT: Ask(
+        lambda user, item_id, typed: decisions.confirm_did_not_happen(user, item_id, why=typed["why"]),
+        key="n",
+        weight="grave",
+    ),
+    K.RECHECK: Ask(
+        lambda user, item_id, typed: decisions.recheck(user, item_id, why=typed["why"]),
+        key="p",
+        weight="main",
+    ),
+    K.RELINK_ARGUMENTS: Ask(
+        lambda user, item_id, typed: decisions.relink_arguments(
+            user, item_id, why=typed["why"], typed=typed["typed"]
+        ),
+        ArgumentsForm,
+        "l",
+        "main",
+    ),
+    K.RELINK_RECORD: Ask(
+        lambda user, item_id, typed: decisions.relink_record(
+            user, item_id, why=typed["why"], reference=typed["reference"]
+        ),
+        ReferenceForm,
+        weight="main",
+    ),
+    K.CONFLICT_HAPPENED: Ask(_conflict("happened"), ReferenceForm, weight="main"),
+    K.CONFLICT_DUPLICATE: Ask(_conflict("duplicate"), weight="grave"),
+    K.CONFLICT_STANDS: Ask(_conflict("stands"), weight="main"),
+    K.CLAIM: Ask(lambda user, item_id, _typed: ownership.claim(user, item_id), key="c", at_once=True),
+    K.RELEASE: Ask(lambda user, item_id, _typed: ownership.release(user, item_id), at_once=True),
+    K.TAKE_OVER: Ask(
+        lambda user, item_id, typed: ownership.take_over(user, item_id, why=typed["why"]), weight="grave"
+    ),
+    K.ASSIGN: Ask(
+        lambda user, item_id, typed: ownership.assign(user, item_id, to=typed["to"], why=typed["why"]),
+        AssignForm,
+        "i",
+        "main",
+    ),
+    K.NOTE: Ask(lambda user, item_id, typed: ownership.note(user, item_id, why=typed["why"]), weight="main"),
+}
+
+OWNERSHIP = frozenset({K.CLAIM, K.RELEASE, K.TAKE_OVER, K.ASSIGN, K.NOTE})
+
+
+def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> DecisionForm:
+    """The form of this decision about this item, empty or as typed."""
+    ask = ASKS[kind]
+    if kind is K.ASSIGN:
+        people = tuple((assignee.value, assignee.label) for assignee in page.assignees)
+        return AssignForm(typed, assignees=people)
+    if kind is K.REJECT and was_sent(page):
+        return RejectSentForm(typed)
+    form = ask.form(typed, initial=_initial(page))
+    if kind is K.APPROVE and not was_sent(page):
+        del form.fields["new_provider_key"]  # nothing was sent yet that a new key could double
+    return form
+
+
+def was_sent(page: ItemPage) -> bool:
+    return any(link.sent for link in page.chain if link.is_this)
+
+
+def _initial(page: ItemPage) -> dict[str, Any]:
+    ballot = page.ballot
+    return {
+        "typed": "" if page.arguments.masked else page.arguments.text,
+        "shown_digest": ballot.digest if ballot else "",
+        "shown_meaning": ballot.meaning if ballot else "",
+    }

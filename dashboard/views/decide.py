@@ -1,0 +1,140 @@
+"""Presses on an item: GET opens a decision's form, POST decides. Nothing is ever decided by GET."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from dashboard.access import requires
+from dashboard.comparison import Line, changed_lines
+from dashboard.decisions import ASKS, form_for
+from dashboard.forms import DecisionForm
+from dashboard.http import Request, SeeOther, go_to, page, page_or_part
+from dashboard.views.item import TEMPLATE, Asked, action_of, item_address, item_context
+from ledger.lifecycle import DecisionRefused
+from ledger.rules.vocabulary import DecisionKind
+from review.corrections import compare_arguments
+from review.decisions import ArgumentsUnreadable
+from review.door import NotPermitted
+from review.ownership import UnknownAssignee
+from review.queries import ItemPage, item_page
+from review.queries.page import ActionView
+
+RECORD = "record"
+
+
+@requires("decide")
+@require_http_methods(["GET", "HEAD", "POST"])
+def decide(request: Request, item_id: str, kind: DecisionKind) -> HttpResponse:
+    found = item_page(request.user, item_id)
+    action = action_of(found, kind)
+    if request.method == "POST":
+        return _press(request, found, kind, action)
+    if action is None or ASKS[kind].at_once:
+        return SeeOther(item_address(request, item_id))
+    return _show(request, found, Asked(action, ASKS[kind], form_for(found, kind)))
+
+
+def _press(request: Request, found: ItemPage, kind: DecisionKind, action: ActionView | None) -> HttpResponse:
+    """Read the form, then call `review`, which asks rights and facts anew whatever this page showed."""
+    if kind not in ASKS or (action is None and found.closing is not None):
+        return _too_late(request, found, "This item is closed: nothing is left to decide about it.")
+    form = form_for(found, kind, request.POST)
+    if not ASKS[kind].at_once and not form.is_valid():
+        return _incomplete(request, found, action, form)
+    try:
+        return _decide(request, found, kind, form)
+    except NotPermitted as refusal:
+        return _not_permitted(request, found, refusal.reason, refusal.granted_by)
+    except DecisionRefused as refusal:
+        return _lost(request, kind, found.item_id, refusal)
+    except (ArgumentsUnreadable, UnknownAssignee) as error:
+        form.add_error("typed" if isinstance(error, ArgumentsUnreadable) else "to", str(error))
+        return _incomplete(request, found, action, form)
+
+
+def _decide(request: Request, found: ItemPage, kind: DecisionKind, form: DecisionForm) -> HttpResponse:
+    ask, action = ASKS[kind], action_of(found, kind)
+    if kind is DecisionKind.RELINK_ARGUMENTS and request.POST.get("step") != RECORD and action is not None:
+        changes = compare_arguments(request.user, found.item_id, typed=form.cleaned_data["typed"])
+        return _show(request, found, Asked(action, ask, form, compared=True, changes=changes))
+    decided = ask.press(request.user, found.item_id, {} if ask.at_once else form.cleaned_data)
+    return go_to(
+        request, item_address(request, found.item_id, answer=str(decided.event.sequence)) + "#answer"
+    )
+
+
+def _incomplete(
+    request: Request, found: ItemPage, action: ActionView | None, form: DecisionForm
+) -> HttpResponse:
+    """Something is missing in the form; who may not decide at all learns that instead."""
+    if action is None or not (found.rights.decide or found.rights.administer):
+        reason = " ".join(action.why_disabled) if action else "This decision is not offered for this item."
+        return _not_permitted(request, found, reason, ())
+    return _show(request, found, Asked(action, ASKS[action.kind], form), status=422)
+
+
+def _lost(request: Request, kind: DecisionKind, item_id: str, refusal: DecisionRefused) -> HttpResponse:
+    """The facts say no, or somebody was first: the item as it is now, who did what, and what was typed."""
+    now = item_page(request.user, item_id)
+    action = action_of(now, kind)
+    if action is None:
+        return _too_late(request, now, refusal.message)
+    asked = Asked(
+        action=action,
+        ask=ASKS[kind],
+        form=_retyped(request, now, kind),
+        refusal=refusal.message,
+        reasons=refusal.reasons,
+        meaning_lines=_meaning_changes(request, now, kind),
+        last_decision=now.decisions[0] if now.decisions else None,
+    )
+    return _show(request, now, asked, status=409)
+
+
+def _retyped(request: Request, now: ItemPage, kind: DecisionKind) -> DecisionForm:
+    """The form as typed, but bound to what is shown now: pressing again decides about that."""
+    typed = request.POST.copy()
+    if now.ballot is not None:
+        typed["shown_digest"], typed["shown_meaning"] = now.ballot.digest, now.ballot.meaning
+    return form_for(now, kind, typed)
+
+
+def _meaning_changes(request: Request, now: ItemPage, kind: DecisionKind) -> tuple[Line, ...]:
+    if kind is not DecisionKind.APPROVE or now.ballot is None:
+        return ()
+    return changed_lines(request.POST.get("shown_meaning", ""), now.ballot.meaning)
+
+
+def _show(request: Request, found: ItemPage, asked: Asked, *, status: int = 200) -> HttpResponse:
+    return page_or_part(request, TEMPLATE, "decision", item_context(request, found, asked), status=status)
+
+
+def _too_late(request: Request, found: ItemPage, message: str) -> HttpResponse:
+    context = {
+        "refusal": message,
+        "last_decision": found.decisions[0] if found.decisions else None,
+        "closing": found.closing,
+        "as_of": found.as_of,
+        "typed": _typed(request),
+        "back": item_address(request, found.item_id),
+        "section": "review",
+    }
+    return page(request, "409.html", context, status=409)
+
+
+def _not_permitted(
+    request: Request, found: ItemPage, reason: str, granted_by: tuple[str, ...]
+) -> HttpResponse:
+    context = {
+        "refusal": reason,
+        "granted_by": granted_by,
+        "typed": _typed(request),
+        "back": item_address(request, found.item_id),
+        "section": "review",
+    }
+    return page(request, "403.html", context, status=403)
+
+
+def _typed(request: HttpRequest) -> str:
+    return request.POST.get("why", "")

@@ -1,0 +1,89 @@
+"""The queue: what waits in the tenants of this person, most urgent first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_safe
+
+from dashboard import filters
+from dashboard.access import requires
+from dashboard.http import Request, page, page_or_part
+from ledger.rules.states import State
+from ledger.rules.vocabulary import ReviewReason
+from review.queries import TAB_LABELS, BadFilter, QueuePage, Tab, queue
+from review.queries.changes import changes_since
+from review.queries.words import REASON_WORDS
+
+OPEN_STATES = (State.UNKNOWN, State.MANUAL_REVIEW)
+
+
+@requires("view")
+@require_safe
+def queue_page(request: Request) -> HttpResponse:
+    try:
+        found = queue(request.user, filters.read_filters(request.GET))
+    except BadFilter as error:
+        return page(
+            request, "dashboard/queue_unreadable.html", {"error": error, "section": "review"}, status=400
+        )
+    if not found.tenants:
+        return page(request, "dashboard/no_tenants.html", {"section": "review"}, status=403)
+    return page(request, "dashboard/queue.html", _context(request, found))
+
+
+@requires("view")
+@require_safe
+def strip(request: Request) -> HttpResponse:
+    """What changed since the page was read, in a line; 204 while nothing did. Rows are never touched."""
+    try:
+        since = _moment(request.GET.get("since", ""))
+        changes = changes_since(request.user, filters.read_filters(request.GET), since)
+    except BadFilter:
+        return HttpResponse(status=400)
+    if not (changes.new or changes.changed):
+        return HttpResponse(status=204)
+    context = {"changes": changes, "address": _address(request, cursor=None)}
+    return page_or_part(request, "dashboard/queue.html", "strip", context)
+
+
+def _context(request: Request, found: QueuePage) -> dict[str, Any]:
+    return {
+        "page": found,
+        "as_of": found.as_of,
+        "section": "review",
+        "whole_section": True,
+        "tabs": [_tab(request, found, tab) for tab in Tab if found.counts.get(tab) is not None],
+        "shown": filters.shown_values(request.GET),
+        "filtered": filters.is_filtered(request.GET),
+        "unfiltered": f"?tab={found.tab}",
+        "query": filters.kept_query(request.GET, cursor=None),
+        "next_page": filters.kept_query(request.GET, cursor=found.next_cursor) if found.next_cursor else "",
+        "first_page": filters.kept_query(request.GET, cursor=None) if request.GET.get("cursor") else "",
+        "address": _address(request),
+        "states": OPEN_STATES,
+        "reasons": tuple((reason, REASON_WORDS[reason]) for reason in ReviewReason),
+    }
+
+
+def _tab(request: Request, found: QueuePage, tab: Tab) -> dict[str, Any]:
+    return {
+        "label": TAB_LABELS[tab],
+        "count": found.counts[tab],
+        "address": filters.kept_query(request.GET, tab=tab, cursor=None),
+        "here": tab is found.tab,
+    }
+
+
+def _address(request: Request, **changes: str | None) -> str:
+    return filters.kept_query(request.GET, **changes) or "?"
+
+
+def _moment(text: str) -> datetime:
+    moment = parse_datetime(text) if len(text) <= filters.LONGEST else None
+    if moment is None or moment.tzinfo is None:
+        raise BadFilter("since", "This is not a time.")
+    return moment
