@@ -153,9 +153,8 @@ CONTENT_SECURITY_POLICY = {
 }
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = True  # files are served from where they are written; nothing is collected
 WHITENOISE_AUTOREFRESH = False
 
 # --- time, language, requests -----------------------------------------------------------------------------

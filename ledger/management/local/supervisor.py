@@ -19,6 +19,8 @@ LOOK_EVERY_S = 0.1
 FIRST_BACK_OFF_S = 0.2
 LONGEST_BACK_OFF_S = 10.0
 STEADY_AFTER_S = 30.0
+DEATHS_BEFORE_READY = 4
+"""A child that ends this often before it was ever ready will not become so by waiting."""
 LARGEST_LOG = 10_000_000
 
 
@@ -51,6 +53,7 @@ class Child:
         self.plan = plan
         self.back_off_s = FIRST_BACK_OFF_S
         self.start_again_at: float | None = None
+        self.deaths = 0
         self.start()
 
     def start(self) -> None:
@@ -91,6 +94,7 @@ class Child:
     def _bury(self) -> str:
         """Plan the next start, and end what a dead child left behind."""
         signal_group(self.process, signal.SIGKILL)
+        self.deaths += 1
         now = time.monotonic()
         if now - self.started_at > STEADY_AFTER_S:
             self.back_off_s = FIRST_BACK_OFF_S
@@ -119,10 +123,8 @@ class Supervisor:
         self.children.append(child)
         give_up_at = time.monotonic() + plan.ready_within_s
         while not plan.is_ready():
-            if time.monotonic() > give_up_at:
-                raise ChildFailed(
-                    f"{plan.name} was not ready in {plan.ready_within_s:.0f} s.\n{child.last_words()}"
-                )
+            if time.monotonic() > give_up_at or child.deaths >= DEATHS_BEFORE_READY:
+                raise ChildFailed(f"{plan.name} does not become ready.\n{child.last_words()}")
             self.look()
 
     def run_to_end(self, plan: Plan) -> None:
