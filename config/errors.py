@@ -5,7 +5,7 @@ import sys
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.views import errors
+from dashboard import errors
 
 SAFE_METHODS = {"GET", "HEAD"}
 

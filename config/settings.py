@@ -126,7 +126,7 @@ SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = not DEVELOPMENT
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "dashboard.views.errors.csrf_failed"
+CSRF_FAILURE_VIEW = "dashboard.errors.csrf_failed"
 CSRF_COOKIE_SECURE = not DEVELOPMENT
 
 # --- what a browser is told -------------------------------------------------------------------------------

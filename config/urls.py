@@ -11,7 +11,7 @@ urlpatterns = [
     path("", include("dashboard.urls")),
 ]
 
-handler400 = "dashboard.views.errors.bad_request"
-handler403 = "dashboard.views.errors.forbidden"
-handler404 = "dashboard.views.errors.not_found"
+handler400 = "dashboard.errors.bad_request"
+handler403 = "dashboard.errors.forbidden"
+handler404 = "dashboard.errors.not_found"
 handler500 = "config.errors.failed"

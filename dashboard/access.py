@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 
+from dashboard import errors
 from dashboard.http import Request, go_to, here
-from dashboard.views import errors
 from ledger.transactions import Busy
 from review.queries import NotVisible
 

@@ -15,10 +15,10 @@ from dashboard.forms import (
     RejectForm,
     RejectSentForm,
 )
-from ledger.lifecycle import Decided
 from ledger.models import User
 from ledger.rules.vocabulary import DecisionKind
 from review import decisions, ownership
+from review.answers import Decided
 from review.queries import ItemPage
 
 K = DecisionKind

@@ -18,5 +18,6 @@ urlpatterns = [
     path("review/strip/", queue.strip, name="queue_strip"),
     path("review/<str:item_id>/", item.item, name="item"),
     path("review/<str:item_id>/changed/", item.changed, name="item_changed"),
+    path("review/<str:item_id>/arguments/", item.whole_arguments, name="item_arguments"),
     path("review/<str:item_id>/<decision:kind>/", decide.decide, name="decide"),
 ]

@@ -11,8 +11,8 @@ from dashboard.decisions import ASKS, form_for
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, SeeOther, go_to, page, page_or_part
 from dashboard.views.item import TEMPLATE, Asked, action_of, item_address, item_context
-from ledger.lifecycle import DecisionRefused
 from ledger.rules.vocabulary import DecisionKind
+from review.answers import DecisionRefused
 from review.corrections import compare_arguments
 from review.decisions import ArgumentsUnreadable
 from review.door import NotPermitted

@@ -18,6 +18,7 @@ from dashboard.http import Request, page, page_or_part
 from ledger.rules.vocabulary import DecisionKind
 from review.queries import BadFilter, ItemPage, QueueRow, item_page, queue
 from review.queries.changes import head_of
+from review.queries.item import item_arguments
 from review.queries.page import ActionView, DecisionView, EventView, FieldChange
 
 TEMPLATE = "dashboard/item.html"
@@ -77,6 +78,18 @@ def changed(request: Request, item_id: str) -> HttpResponse:
     if request.GET.get("seen", "") == str(head_of(request.user, item_id)):
         return HttpResponse(status=204)
     return page_or_part(request, TEMPLATE, "stale", {"address": item_address(request, item_id)})
+
+
+@requires("view")
+@require_safe
+def whole_arguments(request: Request, item_id: str) -> HttpResponse:
+    """Arguments too long for the item's page, all of them."""
+    context = {
+        "arguments": item_arguments(request.user, item_id),
+        "address": item_address(request, item_id),
+        "section": "review",
+    }
+    return page(request, "dashboard/arguments.html", context)
 
 
 def item_context(request: Request, found: ItemPage, asked: Asked | None = None) -> dict[str, Any]:
