@@ -16,7 +16,8 @@ from ledger.rules.vocabulary import ConfirmedBy, DecisionKind, EventKind, Failed
 def reject(*, item_id: str, by: User, why: str, what: str | None = None, reference: str = "") -> Decided:
     """Close the attempt to sending for ever.
 
-    Never sent: FAILED `rejected`. Sent: the person also says `happened` (with the provider's reference), `did_not`,
+    Never sent: FAILED `rejected`. Sent: the person also says `happened` (with the provider's reference),
+    `did_not`,
     or `not_known`, which leaves it in MANUAL_REVIEW. A reject ends the round of votes.
     """
     with at_the_desk(item_id, by) as desk:
@@ -74,7 +75,8 @@ def look_again(case: Case, attempt: Attempt) -> None:
 
 
 def decide_conflict(*, item_id: str, by: User, why: str, answer: str, reference: str = "") -> Decided:
-    """Decide what contradicts itself: `happened`, `duplicate` (of the confirmed attempt's effect), or `stands`."""
+    """Decide what contradicts itself: `happened`, `duplicate` (of the confirmed attempt's effect), or
+    `stands`."""
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
         check_open(desk)

@@ -33,7 +33,8 @@ _UNREADABLE = (LookedUpKind.UNAVAILABLE, LookedUpKind.ADAPTER_FAILED)
 def apply_answer(
     *, attempt_id: str, epoch: int, provider: Provider | None, looked_up: LookedUp
 ) -> Follows | None:
-    """Store one answer and let it decide. None: a later look-up holds the lease, so this one is a zombie's; its
+    """Store one answer and let it decide. None: a later look-up holds the lease, so this one is a zombie's;
+    its
     answer is kept and a new look-up made due."""
     with locked_attempt(attempt_id, tenant_id=None, actor=RECONCILER) as (case, attempt):
         if attempt.lookup_epoch != epoch:

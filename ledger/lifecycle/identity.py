@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ledger.lifecycle import items
@@ -61,6 +61,7 @@ def insert_attempt(
         reason=held_for or "",
         held_at=case.now if held_for else None,
         entered_state_at=case.now,
+        start_by=None if held_for else expires_at or case.now + timedelta(seconds=rule.start_within_s),
         scopes=scopes,
         key_first_sent_at=key_first_sent_at,
     )

@@ -40,7 +40,8 @@ def give_leave(
 ) -> LeaveGiven | LeaveRefused:
     """Give permission to send, once, or say why not.
 
-    The first time INTENT_RECORDED becomes DISPATCHED. For a new send the earlier attempt becomes SUPERSEDED and
+    The first time INTENT_RECORDED becomes DISPATCHED. For a new send the earlier attempt becomes SUPERSEDED
+    and
     attempt n+1 is inserted and DISPATCHED in this one transaction; until then look-ups of it go on. The same
     agent, worker and `leave_id` inside the lease get the same answer again while authority holds.
     """
@@ -98,7 +99,8 @@ def _backing_off(case: Case, attempt: Attempt) -> bool:
 
 
 def _look_up_first(case: Case, attempt: Attempt) -> bool:
-    """An approved new send rests on a fresh *absent* where the tool can be looked up; else one is made due."""
+    """An approved new send rests on a fresh *absent* where the tool can be looked up; else one is made
+    due."""
     if attempt.state not in OPEN_QUESTION or proven_absent_lately(attempt, case.now):
         return False
     made_due(case, attempt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ledger import budgets
@@ -74,7 +74,8 @@ def move(
 
 
 def void_approval(case: Case, attempt: Attempt, cause: str) -> None:
-    """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was held
+    """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was
+    held
     until that approval is back at the desk."""
     attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
     approval = case.approvals.pop(attempt.pk, None)
@@ -102,7 +103,7 @@ def _write(attempt: Attempt, source: State, to: State, columns: dict[str, Any]) 
 
 def _columns(case: Case, attempt: Attempt, source: State, to: State) -> dict[str, Any]:
     """What every entry into a state sets beside the facts of the particular move."""
-    columns: dict[str, Any] = {"entered_state_at": case.now}
+    columns: dict[str, Any] = {"entered_state_at": case.now, "start_by": start_by(case, attempt, to)}
     if source is State.DISPATCHED:
         ended_at = min(case.now, attempt.lease_until or case.now)
         columns |= {"lease_until": None, "lease_ended_at": ended_at}
@@ -116,6 +117,13 @@ def _columns(case: Case, attempt: Attempt, source: State, to: State) -> dict[str
     if to in FINAL:
         columns |= {"lookup_lease_until": None, "send_again_at": None}
     return columns
+
+
+def start_by(case: Case, attempt: Attempt, state: State) -> datetime | None:
+    """Until when an attempt in this state waits for its agent; None where it waits for nobody."""
+    if state not in (State.INTENT_RECORDED, State.FAILED_RETRYABLE):
+        return None
+    return attempt.expires_at or case.now + timedelta(seconds=case.rule(attempt).start_within_s)
 
 
 def _void_approval(case: Case, attempt: Attempt, to: State) -> None:

@@ -57,7 +57,8 @@ def record_provider_request(
 
 
 def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: int) -> datetime | None:
-    """A sign of life moves the send lease's end, never beyond 20 dispatch timeouts after leave. None: the lease
+    """A sign of life moves the send lease's end, never beyond 20 dispatch timeouts after leave. None: the
+    lease
     is another's, or over."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
         if not _holds_lease(case, attempt, key, worker_id, lease_epoch):

@@ -48,7 +48,8 @@ def take_over(*, item_id: str, by: User, until: datetime, why: str) -> Decided:
 def assign(
     *, item_id: str, by: User, to_user: User | None = None, to_group: ReviewGroup | None = None, why: str
 ) -> Decided:
-    """Make a person, or a group of the tenant, the owner. Assigned to a group, it is nobody's in particular."""
+    """Make a person, or a group of the tenant, the owner. Assigned to a group, it is nobody's in
+    particular."""
     with at_the_desk(item_id, by, ownership=True) as desk:
         check_open(desk)
         refuse_unless(

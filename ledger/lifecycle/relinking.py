@@ -21,7 +21,8 @@ from ledger.rules.vocabulary import DecisionKind, ReviewReason
 def relink_arguments(*, item_id: str, by: User, why: str, args_bytes: bytes, args: dict[str, Any]) -> Decided:
     """A new held attempt with corrected arguments, which needs an approval of its own.
 
-    A held source becomes SUPERSEDED at once; a sent one stays, and the new one is approvable once it is FAILED.
+    A held source becomes SUPERSEDED at once; a sent one stays, and the new one is approvable once it is
+    FAILED.
     `args_bytes` are canonical. Raises `DecisionRefused`.
     """
     with at_the_desk(item_id, by) as desk:

@@ -14,7 +14,8 @@ from ledger.transactions import database_clock, require_transaction
 
 
 def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> RunAnswer:
-    """Open the run with these limits, or answer with the account it has: nothing posted later changes a limit."""
+    """Open the run with these limits, or answer with the account it has: nothing posted later changes a
+    limit."""
     require_transaction()
     try:
         with transaction.atomic():
@@ -49,7 +50,8 @@ def record_usage(*, key: ApiKey, name: str, usage_id: str, amounts: Mapping[str,
 def record_run_checkpoint(
     *, key: ApiKey, name: str, sequence: int, reference: str, content_hash: str
 ) -> RunAnswer:
-    """Store where the run can go on from. Raises `CheckpointNotGrowing` unless `sequence` is the highest yet."""
+    """Store where the run can go on from. Raises `CheckpointNotGrowing` unless `sequence` is the highest
+    yet."""
     run = find_run(key=key, name=name).run
     Run.objects.select_for_update().get(pk=run.pk)
     newest = run.checkpoints.order_by("-sequence").first()
@@ -70,7 +72,8 @@ def record_run_checkpoint(
 
 
 def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> None:
-    """Turns and tokens that an outcome reports, once per attempt; tool calls are posted with the confirmation."""
+    """Turns and tokens that an outcome reports, once per attempt; tool calls are posted with the
+    confirmation."""
     amounts = {str(unit): usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
     run = case.operation.run
     if run is not None and amounts:

@@ -50,7 +50,8 @@ def fail(
 
 
 def to_review(case: Case, attempt: Attempt, reason: ReviewReason, **facts: Any) -> None:
-    """A person must decide. DISPATCHED passes through UNKNOWN; an attempt that is there changes its reason."""
+    """A person must decide. DISPATCHED passes through UNKNOWN; an attempt that is there changes its
+    reason."""
     if attempt.state == State.DISPATCHED:
         move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
     if attempt.state == State.MANUAL_REVIEW:
@@ -74,7 +75,8 @@ def open_conflict(case: Case, attempt: Attempt, *, evidence: Mapping[str, Any]) 
 
 
 def close_conflict(case: Case, attempt: Attempt, *, how: str) -> None:
-    """A conflict is over: of a final attempt its item closes; any other is SUPERSEDED, its references kept."""
+    """A conflict is over: of a final attempt its item closes; any other is SUPERSEDED, its references
+    kept."""
     if attempt.state in FINAL:
         items.close(case, attempt, how=how)
     else:

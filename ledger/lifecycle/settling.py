@@ -11,7 +11,8 @@ from ledger.rules.vocabulary import EventKind
 
 
 def settle(case: Case) -> None:
-    """Bring the operation's outcome up to date with its attempts; each entry into a non-open one settles it."""
+    """Bring the operation's outcome up to date with its attempts; each entry into a non-open one settles
+    it."""
     outcome = outcome_of([folded(attempt) for attempt in case.attempts])
     if outcome == case.operation.outcome:
         return

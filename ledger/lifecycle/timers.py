@@ -1,21 +1,16 @@
-"""What time alone may do: end a lease, an approval, a wait that never began. Never a retry, never a failure of
+"""What time alone may do: end a lease, an approval, a wait that never began. Never a retry, never a failure
+of
 something sent."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from ledger.events import SYSTEM
-from ledger.lifecycle.case import Case
 from ledger.lifecycle.items import open_or_change
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_approval
 from ledger.lifecycle.settled_by import fail
-from ledger.models import Attempt
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, FailedBy, ReviewReason
-
-_WAITING_FOR_AGENT = (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
 
 
 def end_send_lease(*, attempt_id: str) -> bool:
@@ -32,9 +27,8 @@ def end_send_lease(*, attempt_id: str) -> bool:
 def end_wait_for_agent(*, attempt_id: str) -> bool:
     """Nothing was sent, or nothing happened, and the agent did not come in time: FAILED `not_started`."""
     with locked_attempt(attempt_id, tenant_id=None, actor=SYSTEM) as (case, attempt):
-        if attempt.state not in _WAITING_FOR_AGENT or attempt.pk in case.approvals:
-            return False
-        if not _waited_too_long(case, attempt):
+        over = attempt.start_by is not None and attempt.start_by <= case.now
+        if not over or attempt.pk in case.approvals:
             return False
         fail(case, attempt, by=FailedBy.NOT_STARTED, failure="not_started")
         return True
@@ -52,9 +46,3 @@ def end_approval(*, attempt_id: str) -> bool:
             open_or_change(case, attempt, ReviewReason.APPROVAL_EXPIRED)
         case.record(EventKind.APPROVAL_EXPIRED, attempt, approval=approval.pk)
         return True
-
-
-def _waited_too_long(case: Case, attempt: Attempt) -> bool:
-    wait = timedelta(seconds=case.rule(attempt).start_within_s)
-    until = attempt.expires_at or attempt.entered_state_at + wait
-    return until <= case.now

@@ -61,6 +61,7 @@ class Attempt(TenantRow):
     state = models.CharField(max_length=20, choices=[(s, s) for s in State])
     reason = models.CharField(max_length=32, blank=True, choices=[(r, r) for r in ReviewReason])
     entered_state_at = models.DateTimeField()
+    start_by = models.DateTimeField(null=True)  # until when it waits for its agent to ask for leave
     held_at = models.DateTimeField(null=True)  # set once: an attempt that was ever held needs an approval
     maybe_sent = models.BooleanField(default=False)
     closed_to_sending_at = models.DateTimeField(null=True)  # rejected although it was sent
@@ -145,9 +146,7 @@ class Attempt(TenantRow):
             models.Index("lease_until", condition=Q(state=State.DISPATCHED), name="send_leases"),
             models.Index("tenant", "args_hash", name="attempts_by_hash"),
             models.Index(
-                "entered_state_at",
-                condition=Q(state__in=[State.INTENT_RECORDED, State.FAILED_RETRYABLE]),
-                name="attempts_waiting_for_agent",
+                "start_by", condition=Q(start_by__isnull=False), name="attempts_waiting_for_agent"
             ),
             models.Index(
                 "tenant",

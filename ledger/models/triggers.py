@@ -151,7 +151,8 @@ def next_in_chain() -> pgtrigger.Trigger:
 
 
 def open_question_has_item() -> pgtrigger.Trigger:
-    """At commit an UNKNOWN or MANUAL_REVIEW attempt has its open item, and no other has one but a conflict."""
+    """At commit an UNKNOWN or MANUAL_REVIEW attempt has its open item, and no other has one but a
+    conflict."""
     return pgtrigger.Trigger(
         name="open_question_has_item",
         when=pgtrigger.After,

@@ -54,5 +54,6 @@ ROWS: tuple[Row, ...] = (
 
 
 def directive_of(facts: StandingFacts) -> Directive:
-    """The word for these facts. A SUPERSEDED attempt answers by its descendant; the caller resolves that first."""
+    """The word for these facts. A SUPERSEDED attempt answers by its descendant; the caller resolves that
+    first."""
     return next(directive for holds, directive in ROWS if holds(facts))

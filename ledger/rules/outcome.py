@@ -10,7 +10,8 @@ from ledger.rules.states import Outcome, State, is_live
 
 @dataclass(frozen=True)
 class FoldedAttempt:
-    """What the fold reads of one attempt. `variant`: it came in under the operation's key with other content."""
+    """What the fold reads of one attempt. `variant`: it came in under the operation's key with other
+    content."""
 
     state: State
     dispatched: bool
@@ -21,7 +22,8 @@ class FoldedAttempt:
 
 
 def outcome_of(attempts: Sequence[FoldedAttempt]) -> Outcome:
-    """`confirmed` if any attempt is; else `open` while one is live, perhaps sent and undecided, or none counts;
+    """`confirmed` if any attempt is; else `open` while one is live, perhaps sent and undecided, or none
+    counts;
     else what became of the newest one that counts. Attempts are given oldest first."""
     counted = _counted(attempts)
     if any(attempt.state is State.OUTCOME_CONFIRMED for attempt in attempts):

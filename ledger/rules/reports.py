@@ -60,9 +60,11 @@ class Report:
 class ReportFacts:
     """What the ledger knows of the attempt a report is about.
 
-    `other_confirmed`: another attempt of the operation is. `same_effect`: the report names the reference of the
+    `other_confirmed`: another attempt of the operation is. `same_effect`: the report names the reference of
+    the
     confirmed attempt. `second_reference`: it names another provider request id than the one stored.
-    `contradicted`: a success report, receipt or finding is already in hand. `no_new_send`: cancelled or rejected.
+    `contradicted`: a success report, receipt or finding is already in hand. `no_new_send`: cancelled or
+    rejected.
     """
 
     state: State
@@ -79,7 +81,8 @@ class ReportFacts:
 
 @dataclass(frozen=True)
 class Settles:
-    """What follows: the next state (None: it stays), why a person is asked, or a conflict about a final state."""
+    """What follows: the next state (None: it stays), why a person is asked, or a conflict about a final
+    state."""
 
     row: str = ""
     to: State | None = None

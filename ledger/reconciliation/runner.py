@@ -1,0 +1,105 @@
+"""One pass of the reconciler: claim, ask the provider outside any transaction, apply the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ledger.faults import fault_point
+from ledger.lifecycle import apply_answer
+from ledger.models import Attempt, Provider
+from ledger.policies import rule_of
+from ledger.providers.base import Question
+from ledger.providers.registry import adapter_for
+from ledger.reconciliation.claims import Claim, claim_due
+from ledger.reconciliation.health import note_answer
+from ledger.reconciliation.pulse import beat
+from ledger.rules.keys import correlation_id
+from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.vocabulary import Effect
+from ledger.transactions import durable
+
+logger = logging.getLogger(__name__)
+
+BATCH = 20
+
+
+@dataclass
+class ReconcileReport:
+    """How many look-ups one pass made, and which row of the recovery table decided each."""
+
+    looked_up: int = 0
+    stale: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+
+
+def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
+    """Ask about attempts that are due, at most so many. Each is claimed only when its turn comes, so that a
+    slow
+    provider never lets the lease of another one run out."""
+    report = ReconcileReport()
+    while report.looked_up < at_most and (claims := claim_due(at_most=1)):
+        fault_point("reconciler.claimed")
+        _reconcile(claims[0], report)
+    beat("reconcile")
+    return report
+
+
+def _reconcile(claim: Claim, report: ReconcileReport) -> None:
+    attempt = Attempt.objects.select_related("operation", "policy").get(pk=claim.attempt_id)
+    provider = _provider_of(attempt)
+    looked_up = _ask(attempt, provider)
+    fault_point("reconciler.answered")
+    follows = durable(lambda: _apply(claim, provider, looked_up))
+    if provider is not None:
+        note_answer(provider, looked_up.kind)
+    report.looked_up += 1
+    if follows is None:
+        report.stale += 1
+    else:
+        report.rows[follows] += 1
+
+
+def _apply(claim: Claim, provider: Provider | None, looked_up: LookedUp) -> str | None:
+    follows = apply_answer(
+        attempt_id=claim.attempt_id, epoch=claim.epoch, provider=provider, looked_up=looked_up
+    )
+    fault_point("reconciler.before_commit")
+    return follows.row if follows else None
+
+
+def _provider_of(attempt: Attempt) -> Provider | None:
+    name = rule_of(attempt).provider
+    return Provider.objects.filter(tenant_id=attempt.tenant_id, name=name).first() if name else None
+
+
+def _ask(attempt: Attempt, provider: Provider | None) -> LookedUp:
+    """The provider's answer; whatever goes wrong in asking is an answer too, never an exception."""
+    rule = rule_of(attempt)
+    if rule.effect is Effect.READ or not rule.has_lookup:
+        return LookedUp(LookedUpKind.NO_LOOKUP)
+    if provider is None:
+        return LookedUp(
+            LookedUpKind.ADAPTER_FAILED,
+            detail=f"No provider named {rule.provider!r} is configured; add it with manage.py add_provider.",
+        )
+    try:
+        return adapter_for(provider).look_up(question_about(attempt))
+    except Exception as error:
+        logger.exception("The adapter of provider %s failed on %s", provider.name, attempt.pk)
+        return LookedUp(LookedUpKind.ADAPTER_FAILED, detail=f"{type(error).__name__}: {error}"[:1000])
+
+
+def question_about(attempt: Attempt) -> Question:
+    """Everything an adapter may know of an attempt."""
+    return Question(
+        tool=attempt.tool,
+        args=attempt.args,
+        args_hash=attempt.args_hash,
+        operation_key=attempt.operation.operation_key,
+        idempotency_key=attempt.idempotency_key,
+        correlation_id=correlation_id(str(attempt.tenant_id), attempt.operation.operation_key),
+        provider_request_id=attempt.provider_request_id,
+        first_sent_at=attempt.key_first_sent_at or attempt.dispatched_at,
+    )

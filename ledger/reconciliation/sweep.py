@@ -1,0 +1,55 @@
+"""What time alone brings: leases that ran out, approvals that expired, work its agent never came for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent
+from ledger.models import Approval, Attempt
+from ledger.reconciliation.pulse import beat
+from ledger.rules.states import State
+from ledger.transactions import database_clock, durable
+
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """How many of each one pass ended."""
+
+    leases: int
+    approvals: int
+    not_started: int
+
+
+def sweep_once(*, at_most: int = BATCH) -> SweepReport:
+    """End what is over by the database's clock. Each in a transaction of its own that looks again."""
+    now = database_clock()
+    report = SweepReport(
+        leases=_each(_leases_over(now, at_most), lambda pk: end_send_lease(attempt_id=pk)),
+        approvals=_each(_approvals_over(now, at_most), lambda pk: end_approval(attempt_id=pk)),
+        not_started=_each(_never_started(now, at_most), lambda pk: end_wait_for_agent(attempt_id=pk)),
+    )
+    beat("sweep")
+    return report
+
+
+def _each(attempt_ids: list[str], end: Callable[[str], bool]) -> int:
+    return sum(durable(lambda pk=pk: end(pk)) for pk in attempt_ids)  # type: ignore[misc]
+
+
+def _leases_over(now: datetime, at_most: int) -> list[str]:
+    over = Attempt.objects.filter(state=State.DISPATCHED, lease_until__lte=now)
+    return list(over.order_by("lease_until").values_list("pk", flat=True)[:at_most])
+
+
+def _approvals_over(now: datetime, at_most: int) -> list[str]:
+    over = Approval.objects.filter(used_at=None, voided_at=None, expires_at__lte=now)
+    return list(over.order_by("expires_at").values_list("attempt_id", flat=True)[:at_most])
+
+
+def _never_started(now: datetime, at_most: int) -> list[str]:
+    over = Attempt.objects.filter(start_by__lte=now)
+    return list(over.order_by("start_by").values_list("pk", flat=True)[:at_most])

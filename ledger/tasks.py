@@ -1,0 +1,20 @@
+"""Celery's entry points. A message is a hint: each task finds its own work; a lost or doubled one is
+harmless."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from ledger.reconciliation import reconcile_once, sweep_once
+from ledger.reconciliation.runner import BATCH
+
+
+@shared_task(name="ledger.tasks.sweep")
+def sweep() -> None:
+    sweep_once()
+
+
+@shared_task(name="ledger.tasks.reconcile")
+def reconcile() -> None:
+    if reconcile_once().looked_up == BATCH:
+        reconcile.apply_async(retry=False, expires=4)
