@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import DateTimeField, Func
 
 from ledger.models import ReviewItem, Tenant, User
 from review.models import TenantPermission
+from review.people import People, people_of
 from review.queries.values import NotVisible
 from review.rights import Rights, rights_of
 
@@ -27,37 +31,61 @@ class NotPermitted(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """An item this person may see, and what they may do with it."""
+    """An item this person may see, what they may do with it, and the database's time when it was read."""
 
     item: ReviewItem
     tenant: Tenant
     rights: Rights
+    now: datetime
 
 
 def enter(user: User, item_id: str) -> Entry:
     """The item, if this person may see it. Raises `NotVisible`."""
-    item = (
-        ReviewItem.objects.select_related(
-            "tenant",
-            "attempt__operation__run",
-            "attempt__policy",
-            "attempt__agent__owner",
-            "attempt__agent__tenant",
-            "attempt__requested_by",
-            "attempt__arguments_by",
-            "owner_group",
-            "owner",
-            "claimed_by",
-        )
-        .filter(pk=item_id)
-        .first()
-    )
+    item = _item(item_id)
+    return _entry(item, rights_of(user, item.tenant))
+
+
+def enter_among(user: User, item_id: str) -> tuple[Entry, People]:
+    """The same, with everybody of its tenant."""
+    item = _item(item_id)
+    people = people_of(item.tenant)
+    return _entry(item, people.rights_of(user)), people
+
+
+def _item(item_id: str) -> ReviewItem:
+    found = ReviewItem.objects.select_related(*_RELATED).annotate(read_at=ClockTimestamp())
+    item = found.filter(pk=item_id).first()
     if item is None:
         raise NotVisible(item_id)
-    rights = rights_of(user, item.tenant)
+    item.operation = item.attempt.operation
+    return item
+
+
+def _entry(item: ReviewItem, rights: Rights) -> Entry:
     if not rights.view:
-        raise NotVisible(item_id)
-    return Entry(item, item.tenant, rights)
+        raise NotVisible(item.pk)
+    return Entry(item, item.tenant, rights, item.read_at)  # type: ignore[attr-defined]
+
+
+class ClockTimestamp(Func):
+    """The database's time now."""
+
+    function = "clock_timestamp"
+    output_field = DateTimeField()
+
+
+_RELATED = (
+    "tenant",
+    "attempt__operation__run",
+    "attempt__policy",
+    "attempt__agent__owner",
+    "attempt__agent__tenant",
+    "attempt__requested_by",
+    "attempt__arguments_by",
+    "owner_group",
+    "owner",
+    "claimed_by",
+)
 
 
 def missing_right(

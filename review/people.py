@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ledger.models import Tenant, User
 from ledger.rules.vocabulary import Effect
 from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
+from review.rights import Rights
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,18 @@ class People:
     deciders: tuple[User, ...]
     administrators: tuple[User, ...]
     scopes: tuple[tuple[User, ApprovalScope], ...]
+    seers: tuple[User, ...]
+    auditors: tuple[User, ...]
+
+    def rights_of(self, user: User) -> Rights:
+        """What `review.rights.rights_of` answers, from what is read here already."""
+        return Rights(
+            view=user in self.seers,
+            decide=user in self.deciders,
+            administer=user in self.administrators,
+            audit=user in self.auditors,
+            scopes=tuple(scope for holder, scope in self.scopes if holder == user),
+        )
 
     def approvers(self, tool: str, effect: Effect) -> tuple[User, ...]:
         """Who decides work within a scope that covers such a send."""
@@ -29,12 +42,18 @@ def people_of(tenant: Tenant) -> People:
         "user", "permission"
     )
     permissions = list(held.order_by("user__username"))
-    scopes = ApprovalScopePermission.objects.filter(
-        content_object__tenant=tenant, permission__codename="approve_sends", user__is_active=True
-    ).select_related("user", "content_object")
+    scopes = (
+        ApprovalScopePermission.objects.filter(
+            content_object__tenant=tenant, permission__codename="approve_sends", user__is_active=True
+        )
+        .select_related("user", "content_object")
+        .order_by("content_object_id")
+    )
     return People(
         deciders=_holders(permissions, "decide_work"),
         administrators=_holders(permissions, "administer"),
+        seers=_holders(permissions, "view_work"),
+        auditors=_holders(permissions, "audit"),
         scopes=tuple((scope.user, scope.content_object) for scope in scopes),
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ledger.lifecycle import Offer
 from ledger.models import Tenant, User
 from ledger.rules.vocabulary import DecisionKind, Effect
 from review.door import Entry, missing_right
@@ -13,9 +13,6 @@ from review.queries.lists import OWNERSHIP
 from review.queries.page import ActionView
 from review.queries.values import Claim
 from review.queries.words import DECISION_LABELS
-
-if TYPE_CHECKING:
-    from ledger.lifecycle import Offer
 
 _K = DecisionKind
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.approvals import Binding, binding_of
+from ledger.lifecycle import offers_for
 from ledger.models import Approval, Attempt, Decision, ReviewGroup, User
-from ledger.policies import rule_in_force, rule_of
+from ledger.policies import InForce, rule_in_force, rule_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
-from ledger.transactions import database_clock
-from review.door import Entry, enter
+from review.door import Entry, enter, enter_among
 from review.duties import conflicts
-from review.people import People, people_of
+from review.people import People
 from review.queries.actions import Presser, actions_of
 from review.queries.arguments import arguments_of, compared
 from review.queries.history import (
@@ -34,7 +34,7 @@ from review.queries.sentences import sentence_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
-from review.queries.voting import ballot_of, votes_of, waiting_approval
+from review.queries.voting import ballot_of, cast_votes, votes_of, waiting_approval
 from review.queries.words import EFFECT_WORDS, NOT_KNOWN, REASON_WORDS
 
 MOST_COMPARED = 3
@@ -64,7 +64,8 @@ class _Read:
 
 def item_page(user: User, item_id: str) -> ItemPage:
     """Everything about one question. Raises `NotVisible` (a 404) without the right to see it."""
-    return _page(_read(user, enter(user, item_id)))
+    entry, people = enter_among(user, item_id)
+    return _page(_read(user, entry, people))
 
 
 def item_arguments(user: User, item_id: str) -> Arguments:
@@ -73,11 +74,11 @@ def item_arguments(user: User, item_id: str) -> Arguments:
     return arguments_of(attempt, rule_of(attempt), in_full=True)
 
 
-def _read(user: User, entry: Entry) -> _Read:
-    attempt, now = entry.item.attempt, database_clock()
-    rule = rule_of(attempt)
-    binding, people, barred = binding_of(attempt), people_of(entry.tenant), conflicts(attempt)
-    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+def _read(user: User, entry: Entry, people: People) -> _Read:
+    attempt, now = entry.item.attempt, entry.now
+    rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt)
+    in_force = InForce(binding.policy, binding.rule) if binding else _now_refusing(attempt)
+    every_vote = cast_votes(attempt)
     return _Read(
         user=user,
         entry=entry,
@@ -85,13 +86,17 @@ def _read(user: User, entry: Entry) -> _Read:
         rule=rule,
         standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
         binding=binding,
-        approval=waiting_approval(attempt),
+        approval=waiting_approval(every_vote),
         attempts=chain_of(attempt.operation),
         people=people,
         barred=barred,
-        votes=votes_of(attempt, binding, people, barred, now),
+        votes=votes_of(attempt, every_vote, binding, people, barred, now),
         decisions=decisions_of(entry.item),
     )
+
+
+def _now_refusing(attempt: Attempt) -> InForce:
+    return rule_in_force(attempt.tenant_id, attempt.tool)
 
 
 def _page(read: _Read) -> ItemPage:
@@ -149,8 +154,6 @@ def _page(read: _Read) -> ItemPage:
 
 
 def _actions(read: _Read) -> tuple[ActionView, ...]:
-    from ledger.lifecycle import offers  # noqa: PLC0415
-
     in_force = read.standpoint.in_force.rule
     presser = Presser(
         user=read.user,
@@ -162,7 +165,7 @@ def _actions(read: _Read) -> tuple[ActionView, ...]:
         tool=read.attempt.tool,
         effect=(in_force or read.rule).effect,
     )
-    return actions_of(presser, offers(read.entry.item))
+    return actions_of(presser, offers_for(read.entry.item))
 
 
 def _assignees(read: _Read) -> tuple[AssigneeView, ...]:

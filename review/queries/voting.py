@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ledger.approvals import Binding, open_votes
+from ledger.approvals import Binding
 from ledger.models import Approval, Attempt, User, Vote
 from review.people import People
 from review.queries.marked import marked_text
@@ -14,11 +15,15 @@ from review.queries.words import plain
 
 
 def votes_of(
-    attempt: Attempt, binding: Binding | None, people: People, barred: Mapping[int, str], now: datetime
+    attempt: Attempt,
+    every: Sequence[Vote],
+    binding: Binding | None,
+    people: People,
+    barred: Mapping[int, str],
+    now: datetime,
 ) -> Votes:
     """`barred`: user id → why separate duties keep this person from approving."""
-    every = list(attempt.votes.select_related("approver", "decision", "approval").order_by("at", "pk"))
-    counted = _counted(attempt, now) if every else frozenset()
+    counted = frozenset(vote.pk for vote in every if _counts(vote, binding, now))
     voted = {vote.approver_id for vote in every if vote.pk in counted}
     approvals = _approvals(every, now)
     return Votes(
@@ -47,13 +52,23 @@ def ballot_of(binding: Binding | None, now: datetime) -> Ballot | None:
     )
 
 
-def waiting_approval(attempt: Attempt) -> Approval | None:
+def cast_votes(attempt: Attempt) -> list[Vote]:
+    """Every vote about an attempt, oldest first; one query."""
+    return list(attempt.votes.select_related("approver", "decision", "approval").order_by("at", "pk"))
+
+
+def waiting_approval(votes: Sequence[Vote]) -> Approval | None:
     """The approval that waits to be used, expired or not."""
-    return attempt.approvals.filter(used_at__isnull=True, voided_at__isnull=True).first()
+    made = (vote.approval for vote in votes if vote.approval is not None)
+    return next((one for one in made if one.used_at is None and one.voided_at is None), None)
 
 
-def _counted(attempt: Attempt, now: datetime) -> frozenset[int]:
-    return frozenset(vote.pk for vote in open_votes(attempt, now))
+def _counts(vote: Vote, binding: Binding | None, now: datetime) -> bool:
+    """Does this vote of the round under way stand? Its digest is made again from what holds now."""
+    if binding is None or vote.approval is not None or vote.voided_at is not None or vote.expires_at <= now:
+        return False
+    as_given = replace(binding, meaning=vote.meaning, generation=vote.generation)
+    return as_given.digest(approver_id=vote.approver_id, expires_at=vote.expires_at) == vote.digest
 
 
 def _may_still_vote(
@@ -75,14 +90,14 @@ def _why_void(vote: Vote, now: datetime) -> str:
     return "expired" if vote.expires_at <= now else "what it was given for has changed"
 
 
-def _approvals(votes: list[Vote], now: datetime) -> tuple[ApprovalView, ...]:
+def _approvals(votes: Sequence[Vote], now: datetime) -> tuple[ApprovalView, ...]:
     """Newest first, each with who made it."""
     approvals = {vote.approval.pk: vote.approval for vote in votes if vote.approval is not None}
     newest_first = sorted(approvals.values(), key=lambda approval: approval.approved_at, reverse=True)
     return tuple(_approval_view(approval, votes, now) for approval in newest_first)
 
 
-def _approval_view(approval: Approval, votes: list[Vote], now: datetime) -> ApprovalView:
+def _approval_view(approval: Approval, votes: Sequence[Vote], now: datetime) -> ApprovalView:
     return ApprovalView(
         approval_id=approval.pk,
         approved_at=approval.approved_at,
