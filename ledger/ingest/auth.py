@@ -80,7 +80,7 @@ def find_key(text: str) -> AskingKey | None:
     if parts is None:
         return None
     key = (
-        ApiKey.objects.select_related("tenant", "agent__owner")
+        ApiKey.objects.select_related("agent__tenant", "agent__owner")
         .annotate(asked_at=Now())
         .filter(key_id=parts.key_id)
         .first()

@@ -32,6 +32,9 @@ class StrictBody(Body):  # type: ignore[misc]
 
     _model = _StrictBodyModel
 
+    def __init__(self) -> None:
+        super().__init__(...)
+
     @classmethod
     def _param_source(cls) -> str:
         return "body"
@@ -54,6 +57,9 @@ class StrictQuery(Query):  # type: ignore[misc]
     """Annotates the one argument that the query is read into: a mistyped filter must not mean "all"."""
 
     _model = _StrictQueryModel  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        super().__init__(...)
 
     @classmethod
     def _param_source(cls) -> str:

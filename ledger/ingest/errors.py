@@ -68,6 +68,6 @@ def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:
     headers = {REQUEST_ID: request_id, "Cache-Control": "no-store", **problem.headers}
     if kind.status == 503:
         headers.setdefault("Retry-After", str(BUSY_RETRY_AFTER_S))
-    return HttpResponse(
-        json.dumps(body, default=str), status=kind.status, content_type=PROBLEM_JSON, headers=headers
-    )
+    content = json.dumps(body, default=str).encode()
+    headers["Content-Length"] = str(len(content))
+    return HttpResponse(content, status=kind.status, content_type=PROBLEM_JSON, headers=headers)

@@ -70,6 +70,11 @@ def events_after(operation: Operation, sequence: int, *, most: int) -> list[Even
     return list(operation.events.filter(sequence__gt=sequence).order_by("sequence")[:most])
 
 
+def knows_operation_key(tenant_id: int, operation_key: str) -> bool:
+    """Is there an operation of the tenant under this key?"""
+    return Operation.objects.filter(tenant_id=tenant_id, operation_key=operation_key).exists()
+
+
 def knows_request_id(tenant_id: int, attempt_id: str, provider_request_id: str) -> bool:
     """Is this the provider request id that the attempt has already?"""
     found = Attempt.objects.filter(tenant_id=tenant_id, pk=attempt_id)

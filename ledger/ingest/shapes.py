@@ -1,0 +1,172 @@
+"""Turn what the ledger holds into the answers of the API."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from ledger.ingest import answers
+from ledger.lifecycle import Standing, standing_of
+from ledger.models import Attempt, Delivery, Event, Operation, Run, RunCheckpoint
+from ledger.queries.for_agents import newest_checkpoint, speaking_attempt
+from ledger.rules.keys import correlation_id
+from ledger.rules.states import DeliveryState, Outcome, State
+
+REPLAYED = "Idempotent-Replayed"
+
+
+def mark_replayed(response: HttpResponse, *, replayed: bool) -> None:
+    """Say that this very call had been answered before."""
+    if replayed:
+        response.headers[REPLAYED] = "true"
+
+
+def mark_retry_after(response: HttpResponse, standing: Standing) -> None:
+    """Say when it is worth asking again, where that is known."""
+    for name, value in retry_after(standing.retry_after_s).items():
+        response.headers[name] = value
+
+
+def retry_after(seconds: float | None) -> dict[str, str]:
+    return {} if seconds is None else {"Retry-After": str(max(1, math.ceil(seconds)))}
+
+
+def standing_fields(request: HttpRequest, standing: Standing) -> dict[str, Any]:
+    """The fields that every answer about an attempt carries."""
+    operation, attempt = standing.operation, standing.attempt
+    item = standing.review_item_id
+    return {
+        "operation_id": operation.pk,
+        "attempt_id": attempt.pk,
+        "attempt": attempt.number,
+        "state": State(attempt.state),
+        "outcome": Outcome(operation.outcome),
+        "args_hash": attempt.args_hash,
+        "policy_version": standing.policy_version,
+        "directive": standing.directive,
+        "reason": standing.reason or None,
+        "review_url": request.build_absolute_uri(f"/review/{item}/") if item else None,
+        "result_ref": standing.result_ref or None,
+    }
+
+
+def standing_answer(request: HttpRequest, standing: Standing) -> answers.StandingAnswer:
+    return answers.StandingAnswer(**standing_fields(request, standing))
+
+
+def stored_args(attempt: Attempt) -> dict[str, Any] | None:
+    """The arguments as they are stored and hashed; None for a hash-only intent."""
+    if attempt.args_bytes is None:
+        return None
+    read: dict[str, Any] = json.loads(bytes(attempt.args_bytes))
+    return read
+
+
+def leave_answer(request: HttpRequest, standing: Standing) -> answers.LeaveAnswer:
+    """Leave as it was given to the attempt of `standing`."""
+    operation, attempt = standing.operation, standing.attempt
+    if attempt.lease_until is None:
+        raise AssertionError(f"leave was given to {attempt.pk}, but it holds no lease")
+    return answers.LeaveAnswer(
+        **standing_fields(request, standing),
+        idempotency_key=attempt.idempotency_key,
+        correlation_id=correlation_id(operation.tenant_id, operation.operation_key),
+        args=stored_args(attempt),
+        lease_until=attempt.lease_until,
+        lease_epoch=attempt.lease_epoch,
+    )
+
+
+def operation_answer(request: HttpRequest, operation: Operation) -> answers.OperationAnswer:
+    """An operation read by `operations_of`, with its attempts oldest first."""
+    attempts = list(operation.attempts.all())
+    speaking = speaking_attempt(attempts)
+    # Where an operation is relinked, the standing is its target's.
+    own = {"operation_id": operation.pk, "outcome": Outcome(operation.outcome)}
+    return answers.OperationAnswer(
+        **{**standing_fields(request, standing_of(speaking)), **own},
+        operation_key=operation.operation_key,
+        tool=speaking.tool,
+        run=operation.run.name if operation.run else None,
+        step=operation.step or None,
+        task_id=operation.task_id or None,
+        retry_of=operation.retry_of or None,
+        created_at=operation.created_at,
+        cancelled_at=operation.cancelled_at,
+        attempts=[_attempt_line(attempt) for attempt in attempts],
+        deliveries=[_delivery_line(delivery) for delivery in operation.deliveries.all()],
+    )
+
+
+def event_line(event: Event) -> answers.EventLine:
+    return answers.EventLine(
+        event_id=event.pk,
+        sequence=event.sequence,
+        kind=event.kind,
+        actor_kind=event.actor_kind,
+        actor=event.actor,
+        attempt_id=event.attempt_id,
+        at=event.at,
+        data=event.data,
+        previous_hash=event.previous_hash,
+        hash=event.hash,
+    )
+
+
+def run_answer(run: Run) -> answers.RunAnswer:
+    """A run with what is left of its budget."""
+    return answers.RunAnswer(
+        run=run.name,
+        created_at=run.created_at,
+        budget={
+            account.unit: answers.BudgetLine(
+                limit=account.limit, reserved=account.reserved, spent=account.spent, left=account.left
+            )
+            for account in run.accounts.order_by("unit")
+        },
+        checkpoint=_checkpoint_line(newest_checkpoint(run)),
+    )
+
+
+def _checkpoint_line(checkpoint: RunCheckpoint | None) -> answers.CheckpointLine | None:
+    if checkpoint is None:
+        return None
+    return answers.CheckpointLine(
+        sequence=checkpoint.sequence,
+        reference=checkpoint.reference,
+        content_hash=checkpoint.content_hash,
+        at=checkpoint.at,
+    )
+
+
+def _attempt_line(attempt: Attempt) -> answers.AttemptLine:
+    return answers.AttemptLine(
+        attempt_id=attempt.pk,
+        attempt=attempt.number,
+        descends_from=attempt.descends_from_id,
+        tool=attempt.tool,
+        args_hash=attempt.args_hash,
+        state=State(attempt.state),
+        reason=attempt.reason or None,
+        policy_version=attempt.policy.version,
+        created_at=attempt.created_at,
+        dispatched_at=attempt.dispatched_at,
+        maybe_sent=attempt.maybe_sent,
+        confirmed_by=attempt.confirmed_by or None,
+        failed_by=attempt.failed_by or None,
+        provider_request_id=attempt.provider_request_id or None,
+        result_ref=attempt.result_ref or None,
+    )
+
+
+def _delivery_line(delivery: Delivery) -> answers.DeliveryLine:
+    return answers.DeliveryLine(
+        delivery_id=delivery.pk,
+        destination=delivery.destination.name,
+        settlement=delivery.settlement.number,
+        state=DeliveryState(delivery.state),
+        created_at=delivery.created_at,
+    )

@@ -1,0 +1,185 @@
+"""Attempts: leave to send, the send lease, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from ledger.ingest import answers
+from ledger.ingest.auth import Call, KeyWithVerb
+from ledger.ingest.bodies import StrictBody
+from ledger.ingest.calls import (
+    BODY_PROBLEMS,
+    OBJECT_PROBLEMS,
+    call_verb,
+    checked_id,
+    key_of,
+    problem_about,
+    tenant_of,
+)
+from ledger.ingest.errors import Problem
+from ledger.ingest.schemas import (
+    AmountsBody,
+    HeartbeatBody,
+    LeaveBody,
+    OutcomeBody,
+    ProviderRequestBody,
+    RecoverBody,
+)
+from ledger.ingest.shapes import (
+    leave_answer,
+    mark_replayed,
+    mark_retry_after,
+    standing_answer,
+    standing_fields,
+    stored_args,
+)
+from ledger.lifecycle import (
+    LeaveProblem,
+    LeaveRefused,
+    OutcomeReport,
+    declare_worker_dead,
+    extend_lease,
+    give_leave,
+    record_outcome,
+    record_provider_request,
+    standing_of,
+)
+from ledger.queries.for_agents import knows_request_id
+
+MOST_MESSAGE = 4_000
+
+router = Router(tags=["attempts"])
+
+
+@router.post(
+    "/attempts/{attempt_id}/dispatch",
+    auth=KeyWithVerb("ingest", Call.ASKS_AUTHORITY),
+    response={200: answers.LeaveAnswer, **OBJECT_PROBLEMS},
+)
+def post_dispatch(
+    request: HttpRequest, response: HttpResponse, attempt_id: str, body: Annotated[LeaveBody, StrictBody()]
+) -> answers.LeaveAnswer:
+    """Ask for leave. Only a 200 authorises sending, only its arguments; report on the attempt it names."""
+    answer = call_verb(
+        give_leave,
+        key=key_of(request),
+        attempt_id=checked_id(attempt_id),
+        worker_id=body.worker_id,
+        leave_id=body.leave_id or body.worker_id,
+        args_hash=body.args_hash,
+    )
+    if isinstance(answer, LeaveRefused):
+        raise _no_leave(request, answer)
+    mark_replayed(response, replayed=answer.replayed)
+    return leave_answer(request, standing_of(answer.attempt))
+
+
+def _no_leave(request: HttpRequest, refused: LeaveRefused) -> Problem:
+    reasons = [reason.value for reason in refused.reasons]
+    slug = reasons[0] if refused.problem is LeaveProblem.NOT_AUTHORISED else refused.problem.value
+    facts: dict[str, object] = {"reasons": reasons} if reasons else {}
+    if refused.problem is LeaveProblem.ARGS_CHANGED:
+        facts["args"] = stored_args(refused.standing.attempt)
+    return problem_about(slug, request, refused.standing, facts=facts, retry_after_s=refused.retry_after_s)
+
+
+@router.post(
+    "/attempts/{attempt_id}/heartbeat",
+    auth=KeyWithVerb("ingest", Call.EXTENDS),
+    response={200: answers.LeaseAnswer, **OBJECT_PROBLEMS},
+)
+def post_heartbeat(
+    request: HttpRequest, attempt_id: str, body: Annotated[HeartbeatBody, StrictBody()]
+) -> answers.LeaseAnswer:
+    """Say that a long send still goes on, and get more time for it, up to 20 send leases in all."""
+    lease_until = call_verb(
+        extend_lease,
+        key=key_of(request),
+        attempt_id=checked_id(attempt_id),
+        worker_id=body.worker_id,
+        lease_epoch=body.lease_epoch,
+    )
+    if lease_until is None:
+        raise Problem("stale-lease", attempt_id=attempt_id)
+    return answers.LeaseAnswer(attempt_id=attempt_id, lease_until=lease_until, lease_epoch=body.lease_epoch)
+
+
+@router.post(
+    "/attempts/{attempt_id}/provider-request",
+    auth=KeyWithVerb("ingest", Call.REPORT),
+    response={200: answers.StandingAnswer, **OBJECT_PROBLEMS},
+)
+def post_provider_request(
+    request: HttpRequest,
+    response: HttpResponse,
+    attempt_id: str,
+    body: Annotated[ProviderRequestBody, StrictBody()],
+) -> answers.StandingAnswer:
+    """Store the provider's own id of the request the moment it is known."""
+    replayed = knows_request_id(tenant_of(request), attempt_id, body.provider_request_id)
+    standing = call_verb(
+        record_provider_request,
+        key=key_of(request),
+        attempt_id=checked_id(attempt_id),
+        worker_id=body.worker_id,
+        provider_request_id=body.provider_request_id,
+    )
+    mark_retry_after(response, standing)
+    mark_replayed(response, replayed=replayed)
+    return standing_answer(request, standing)
+
+
+@router.post(
+    "/attempts/{attempt_id}/outcome",
+    auth=KeyWithVerb("ingest", Call.REPORT),
+    response={200: answers.OutcomeAnswer, **OBJECT_PROBLEMS},
+)
+def post_outcome(
+    request: HttpRequest, response: HttpResponse, attempt_id: str, body: Annotated[OutcomeBody, StrictBody()]
+) -> answers.OutcomeAnswer:
+    """Report what is known about a send. It is always kept; the state that followed is in the answer."""
+    answer = call_verb(
+        record_outcome,
+        key=key_of(request),
+        attempt_id=checked_id(attempt_id),
+        report=read_report(body),
+    )
+    mark_retry_after(response, answer.standing)
+    mark_replayed(response, replayed=answer.replayed)
+    return answers.OutcomeAnswer(
+        **standing_fields(request, answer.standing), evidence_only=answer.evidence_only
+    )
+
+
+def read_report(body: OutcomeBody) -> OutcomeReport:
+    """The report. A long message loses its end rather than the whole report."""
+    return OutcomeReport(
+        worker_id=body.worker_id,
+        outcome=body.outcome,
+        result_ref=body.result_ref or "",
+        provider_request_id=body.provider_request_id or "",
+        no_effect=body.no_effect,
+        retryable=body.retryable,
+        error_class=body.error.class_ if body.error else "",
+        message=body.error.message[:MOST_MESSAGE] if body.error else "",
+        usage=amounts_of(body.usage),
+    )
+
+
+def amounts_of(body: AmountsBody | None) -> dict[str, int]:
+    """The units that were named, with their amounts."""
+    return {} if body is None else body.model_dump(exclude_none=True)
+
+
+@router.post(
+    "/recover",
+    auth=KeyWithVerb("ingest"),
+    response={200: answers.RecoverAnswer, **BODY_PROBLEMS},
+)
+def post_recover(request: HttpRequest, body: Annotated[RecoverBody, StrictBody()]) -> answers.RecoverAnswer:
+    """Say that a process of this agent is dead: what it was sending becomes UNKNOWN at once."""
+    found = call_verb(declare_worker_dead, key=key_of(request), worker_id=body.worker_id)
+    return answers.RecoverAnswer(attempts=[standing_answer(request, standing) for standing in found])
