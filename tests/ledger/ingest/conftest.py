@@ -1,0 +1,89 @@
+"""A real web server on a database of its own: what it commits is committed, and no other test sees it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from tests.ledger.ingest.cast import Cast, database_url_of_tests, new_cast
+from tests.support.api import Api, WebServer
+
+
+@contextmanager
+def _database_named(name: str) -> Iterator[None]:
+    """Django's connection speaks to another database for a while."""
+    usual = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = usual
+
+
+def _in_maintenance(sql: str) -> None:
+    with _database_named("postgres"), connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+@pytest.fixture(scope="session")
+def own_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """A migrated database, dropped at the end."""
+    name = f"api_{secrets.token_hex(4)}"
+    with django_db_blocker.unblock():
+        _in_maintenance(f'CREATE DATABASE "{name}"')
+        with _database_named(name):
+            call_command("migrate", verbosity=0)
+        yield name
+        _in_maintenance(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def server(
+    own_database: str, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WebServer]:
+    """The web server, started once."""
+    with django_db_blocker.unblock(), _database_named(own_database):
+        url = database_url_of_tests()
+    log: Path = tmp_path_factory.mktemp("web") / "web.log"
+    with WebServer(database_url=url, log=log) as running:
+        yield running
+
+
+@pytest.fixture
+def same_database(own_database: str, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The test reads and writes what the server reads and writes."""
+    with django_db_blocker.unblock(), _database_named(own_database):
+        yield
+
+
+@pytest.fixture
+def cast(same_database: None) -> Cast:
+    return new_cast()
+
+
+@pytest.fixture
+def api(server: WebServer, cast: Cast) -> Iterator[Api]:
+    """The API as an ordinary key of the tenant sees it."""
+    yield from _api(server, cast)
+
+
+@pytest.fixture
+def stranger(server: WebServer, same_database: None) -> Iterator[Api]:
+    """The API as an ordinary key of another tenant sees it."""
+    yield from _api(server, new_cast())
+
+
+def _api(server: WebServer, cast: Cast, **key: Any) -> Iterator[Api]:
+    client = Api(server.address, cast.key(**key)[0])
+    yield client
+    client.close()
