@@ -59,6 +59,7 @@ class Faults:
         self.requests: list[dict[str, str]] = []
         self._mode, self._on, self._left = "honest", "", -1
         self._releases = 0
+        self.hanging = 0
 
     def set(self, mode: str, *, on: str, times: int) -> None:
         """`on`: send, look_up or empty for both; `times`: for so many requests, -1 until changed."""
@@ -70,10 +71,12 @@ class Faults:
             self.requests.append({"method": method, "target": target})
             self.changed.notify_all()
 
-    def wait_for(self, method: str, count: int, timeout: float) -> bool:
-        """True as soon as `count` requests of this method (empty: any) have arrived since the start."""
+    def wait_for(self, what: str, count: int, timeout: float) -> bool:
+        """True as soon as so many requests of this method (empty: any) arrived, or so many are "hanging"."""
         with self.changed:
-            return self.changed.wait_for(lambda: self.count(method) >= count, timeout)
+            return self.changed.wait_for(
+                lambda: (self.hanging if what == "hanging" else self.count(what)) >= count, timeout
+            )
 
     def count(self, method: str) -> int:
         return sum(1 for request in self.requests if method in {"", request["method"]})
@@ -94,7 +97,10 @@ class Faults:
         """Wait for the next release."""
         with self.changed:
             seen = self._releases
+            self.hanging += 1
+            self.changed.notify_all()
             self.changed.wait_for(lambda: self._releases > seen, HANG_S)
+            self.hanging -= 1
 
     def release(self) -> None:
         with self.changed:
@@ -123,7 +129,7 @@ class FaultyHandler(Handler):
         elif name == "_release":
             FAULTS.release()
         elif name == "_wait":
-            arrived = FAULTS.wait_for(query.get("method", ""), int(query["count"]), float(query["timeout"]))
+            arrived = FAULTS.wait_for(query.get("what", ""), int(query["count"]), float(query["timeout"]))
             return Answer(200, {"arrived": arrived})
         return Answer(200, {"requests": FAULTS.requests})
 
@@ -259,8 +265,12 @@ class ProviderProcess:
 
     def wait_for(self, method: str, count: int = 1, *, timeout: float = 10.0) -> None:
         """Return as soon as so many requests of this method arrived; fail after `timeout` s."""
-        query = f"/_wait?method={method}&count={count}&timeout={timeout}"
+        query = f"/_wait?what={method}&count={count}&timeout={timeout}"
         assert self._call("GET", query)["arrived"], f"fewer than {count} {method} within {timeout} s"
+
+    def wait_for_hanging(self, count: int = 1, *, timeout: float = 10.0) -> None:
+        """Return as soon as so many answers hang; under accept_then_hang their effects are stored by then."""
+        self.wait_for("hanging", count, timeout=timeout)
 
     def requests(self, method: str = "") -> list[str]:
         """The targets asked for since the start, oldest first."""

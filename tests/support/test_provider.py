@@ -1,6 +1,7 @@
 """The provider the other tests lean on: what it says it did is what it did."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -57,6 +58,21 @@ def test_a_dropped_answer_says_nothing_about_the_effect(
         provider.send("tickets", BODY)
     provider.wait_for("POST", 1)
     assert provider.effects("c/1 ü") == effects
+
+
+@pytest.mark.parametrize(("mode", "effects"), [("accept_then_hang", 1), ("hang", 0)])
+def test_an_answer_can_hang_before_or_after_its_effect(
+    provider: ProviderProcess, mode: str, effects: int
+) -> None:
+    provider.set_mode(mode, on="send")
+    with ThreadPoolExecutor(1) as agent:
+        answer = agent.submit(provider.send, "tickets", BODY)
+        provider.wait_for_hanging()
+        assert provider.effects("c/1 ü") == effects
+        assert not answer.done()
+        provider.release()
+        assert answer.result(10)["id"] == "tkt_000001"
+    assert provider.effects("c/1 ü") == 1
 
 
 def test_a_list_is_read_page_by_page(provider: ProviderProcess) -> None:
