@@ -75,7 +75,10 @@ def approvals_are_used_in_their_time(scope: Scope) -> Iterable[Broken]:
 
 
 def uses_equal_what_was_sent(scope: Scope) -> Iterable[Broken]:
-    """A send used up an approval of its own operation, for exactly its arguments and rule."""
+    """A send used up an approval of its own operation, for exactly its arguments and rule.
+
+    A held attempt keeps the rule it was recorded under, while its votes were given under the current one.
+    """
     return scope.select("""
         SELECT used.tenant_id, attempt.id, 'was sent with other arguments or under another rule than approved'
         FROM ledger_approvaluse used
@@ -86,8 +89,9 @@ def uses_equal_what_was_sent(scope: Scope) -> Iterable[Broken]:
            OR used.args_hash <> attempt.args_hash OR used.args_hash <> approved.args_hash
            OR used.rule_hash <> attempt.rule_hash
            OR attempt.dispatched_at IS NULL
-           OR EXISTS (SELECT 1 FROM ledger_vote vote
-                      WHERE vote.approval_id = approval.id AND vote.rule_hash <> used.rule_hash)
+           OR (attempt.id <> approved.id AND EXISTS (
+               SELECT 1 FROM ledger_vote vote
+               WHERE vote.approval_id = approval.id AND vote.rule_hash <> used.rule_hash))
     """)
 
 
@@ -122,6 +126,13 @@ def approvers_were_not_in_conflict(scope: Scope) -> Iterable[Broken]:
     """)
 
 
+def approvers_had_not_changed_the_rule(scope: Scope) -> Iterator[Broken]:
+    rules = _Rules()
+    for vote in _votes(scope).iterator(chunk_size=CHUNK):
+        if rules.editor(vote) == vote.approver_id:
+            yield Broken(vote.tenant_id, vote.decision_id, "approved under a rule they had changed last")
+
+
 def votes_are_decisions_of_their_approver(scope: Scope) -> Iterable[Broken]:
     return scope.select("""
         SELECT vote.tenant_id, vote.decision_id, 'its decision is of another person, attempt or kind'
@@ -132,16 +143,36 @@ def votes_are_decisions_of_their_approver(scope: Scope) -> Iterable[Broken]:
 
 
 class _Rules:
-    """The rule of a vote; each policy is parsed once."""
+    """The rule a vote was given under, and who had last changed it; each policy is parsed once."""
 
     def __init__(self) -> None:
+        self._snapshots = {snapshot.pk: snapshot for snapshot in PolicySnapshot.objects.order_by("version")}
         self._policies: dict[int, Policy] = {}
+        self._editors: dict[tuple[int, str], int | None] = {}
 
     def of(self, vote: Vote) -> Rule | None:
-        if vote.policy_id not in self._policies:
-            snapshot = PolicySnapshot.objects.get(pk=vote.policy_id)
-            self._policies[vote.policy_id] = parse_policy(snapshot.document)
-        return self._policies[vote.policy_id].rule_for(vote.attempt.tool)
+        return self._rule(self._snapshots[vote.policy_id], vote.attempt.tool)
+
+    def editor(self, vote: Vote) -> int | None:
+        key = (vote.policy_id, vote.attempt.tool)
+        if key not in self._editors:
+            self._editors[key] = self._last_change(self._snapshots[vote.policy_id], vote.attempt.tool)
+        return self._editors[key]
+
+    def _last_change(self, until: PolicySnapshot, tool: str) -> int | None:
+        editor, rule_hash = None, None
+        for snapshot in self._snapshots.values():
+            if snapshot.tenant_id == until.tenant_id and snapshot.version <= until.version:
+                rule = self._rule(snapshot, tool)
+                found = rule.rule_hash if rule else None
+                if found != rule_hash:
+                    rule_hash, editor = found, snapshot.published_by_id
+        return editor
+
+    def _rule(self, snapshot: PolicySnapshot, tool: str) -> Rule | None:
+        if snapshot.pk not in self._policies:
+            self._policies[snapshot.pk] = parse_policy(snapshot.document)
+        return self._policies[snapshot.pk].rule_for(tool)
 
 
 def _votes(scope: Scope) -> QuerySet[Vote]:
@@ -175,5 +206,6 @@ CHECKS: tuple[Check, ...] = (
     uses_equal_what_was_sent,
     sends_with_approval_have_their_use,
     approvers_were_not_in_conflict,
+    approvers_had_not_changed_the_rule,
     votes_are_decisions_of_their_approver,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ledger.queries.invariants.scope import Broken, Check, Scope
 from ledger.rules.states import ALWAYS_LIVE, FINAL, FIRST_STATES, MOVES, State
-from ledger.rules.vocabulary import EventKind
+from ledger.rules.vocabulary import DecisionKind, EventKind
 
 # Every change of state is an event with "to", and with "from" unless it is the first of its attempt.
 MOVES_SQL = """
@@ -19,6 +19,10 @@ MOVES_SQL = """
     )
 """
 STATES = [str(state) for state in State]
+SAID_IT_HAPPENED = [
+    str(kind) for kind in (DecisionKind.CONFIRM_HAPPENED, DecisionKind.REJECT, DecisionKind.CONFLICT_HAPPENED)
+]
+SAID_IT_DID_NOT = [str(kind) for kind in (DecisionKind.CONFIRM_DID_NOT, DecisionKind.REJECT)]
 
 
 def state_is_the_fold_of_its_events(scope: Scope) -> Iterable[Broken]:
@@ -154,29 +158,30 @@ def confirmed_has_evidence(scope: Scope) -> Iterable[Broken]:
             WHEN 'agent' THEN result_ref <> '' OR provider_request_id <> ''
             WHEN 'lookup' THEN EXISTS (
                 SELECT 1 FROM ledger_lookup WHERE attempt_id = attempt.id AND answer = 'found')
-            WHEN 'operator' THEN EXISTS (SELECT 1 FROM ledger_decision WHERE attempt_id = attempt.id)
+            WHEN 'operator' THEN EXISTS (
+                SELECT 1 FROM ledger_decision WHERE attempt_id = attempt.id AND kind = ANY(%(happened)s))
             ELSE FALSE END
     """
-    return scope.select(sql, confirmed=str(State.OUTCOME_CONFIRMED))
+    return scope.select(sql, confirmed=str(State.OUTCOME_CONFIRMED), happened=SAID_IT_HAPPENED)
 
 
 def failed_has_a_ground(scope: Scope) -> Iterable[Broken]:
     """FAILED rests on proof or on a person, never on a timer, unless nothing was ever sent."""
     sql = """
-        SELECT tenant_id, id,
+        SELECT attempt.tenant_id, attempt.id,
                format('failed by %%s without ground', coalesce(nullif(failed_by, ''), 'nobody'))
-        FROM ledger_attempt attempt
+        FROM ledger_attempt attempt JOIN ledger_operation operation ON operation.id = attempt.operation_id
         WHERE state = %(failed)s AND NOT CASE failed_by
-            WHEN 'agent' THEN EXISTS (
-                SELECT 1 FROM ledger_event WHERE attempt_id = attempt.id AND actor_kind = 'agent'
-                AND kind <> %(intent)s AND kind <> %(dispatched)s)
+            WHEN 'agent' THEN operation.cancelled_at IS NOT NULL OR EXISTS (
+                SELECT 1 FROM ledger_event WHERE attempt_id = attempt.id AND kind = %(reported)s)
             WHEN 'lookup' THEN EXISTS (SELECT 1 FROM ledger_lookup WHERE attempt_id = attempt.id)
-            WHEN 'operator' THEN EXISTS (SELECT 1 FROM ledger_decision WHERE attempt_id = attempt.id)
+            WHEN 'operator' THEN EXISTS (
+                SELECT 1 FROM ledger_decision WHERE attempt_id = attempt.id AND kind = ANY(%(did_not)s))
             WHEN 'not_started' THEN NOT maybe_sent
             ELSE FALSE END
     """
     return scope.select(
-        sql, failed=str(State.FAILED), intent=str(EventKind.INTENT), dispatched=str(EventKind.DISPATCHED)
+        sql, failed=str(State.FAILED), reported=str(EventKind.OUTCOME_REPORTED), did_not=SAID_IT_DID_NOT
     )
 
 

@@ -1,0 +1,448 @@
+"""One fault for each invariant, or several: what a bug of ours, or a hand in the database, could do.
+
+`subject` names what must be found: a story of `many_states`, or the text itself.
+"""
+
+# ruff: noqa: S608 - the statements are put together from our own words
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger.queries.invariants import approvals, attempts, budgets, deliveries, history, system, tenancy
+from ledger.queries.invariants.scope import Check
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A planted fault and who must find it."""
+
+    check: Check
+    subject: str
+    sql: str
+
+    def __str__(self) -> str:
+        return f"{self.check.__name__}-{self.subject}"
+
+
+def _without(table: str, *constraints: str) -> str:
+    return "".join(f"ALTER TABLE {table} DROP CONSTRAINT {name}; " for name in constraints)
+
+
+NO_CHECKS = _without(
+    "ledger_attempt", "confirmed_by_someone", "failed_by_someone", "open_has_reason", "final_holds_no_lease",
+    "unknown_is_checked_again", "dispatched_has_lease", "args_hash_is_of_the_bytes",
+)  # fmt: skip
+
+ATTEMPTS = (
+    Fault(
+        attempts.state_is_the_fold_of_its_events,
+        "unknown",
+        "UPDATE ledger_attempt SET state = 'FAILED_RETRYABLE' WHERE id = %(unknown)s",
+    ),
+    Fault(
+        attempts.every_move_is_legal,
+        "failed",
+        "UPDATE ledger_event SET body = jsonb_set(body::jsonb, '{to}', '\"CANCELLED\"')::text "
+        "WHERE attempt_id = %(failed)s AND kind = 'attempt.failed'",
+    ),
+    Fault(
+        attempts.every_move_is_legal,
+        "dispatched",
+        "UPDATE ledger_event SET body = jsonb_set(body::jsonb, '{from}', '\"UNKNOWN\"')::text "
+        "WHERE attempt_id = %(dispatched)s AND kind = 'attempt.dispatched'",
+    ),
+    Fault(
+        attempts.history_begins_with_the_intent,
+        "recorded",
+        "UPDATE ledger_event SET kind = 'review.noted' WHERE attempt_id = %(recorded)s AND sequence = 1",
+    ),
+    Fault(
+        attempts.attempts_are_numbered_without_gaps,
+        "operation:resent",
+        "UPDATE ledger_attempt SET number = 3 WHERE id = %(resent)s",
+    ),
+    Fault(
+        attempts.attempts_are_numbered_without_gaps,
+        "operation:recorded",
+        "DELETE FROM ledger_attempt WHERE id = %(recorded)s",
+    ),
+    Fault(
+        attempts.lineage_stays_within_the_operation,
+        "resent",
+        "UPDATE ledger_attempt SET descends_from_id = %(recorded)s WHERE id = %(resent)s",
+    ),
+    Fault(
+        attempts.lineage_stays_within_the_operation,
+        "replaced",
+        "UPDATE ledger_attempt SET descends_from_id = %(resent)s WHERE id = %(replaced)s",
+    ),
+    Fault(
+        attempts.one_attempt_is_live_and_one_confirmed,
+        "operation:resent",
+        "DROP INDEX one_live_attempt; UPDATE ledger_attempt SET state = 'DISPATCHED', lease_until = now() "
+        "WHERE id = %(replaced)s",
+    ),
+    Fault(
+        attempts.one_attempt_is_live_and_one_confirmed,
+        "operation:resent",
+        "DROP INDEX one_confirmed_attempt; UPDATE ledger_attempt SET state = 'OUTCOME_CONFIRMED', "
+        "confirmed_by = 'agent', lease_until = NULL WHERE id IN (%(replaced)s, %(resent)s)",
+    ),
+    Fault(
+        attempts.successors_open_in_their_leave,
+        "resent",
+        "UPDATE ledger_event SET at = at - interval '1 ms' WHERE attempt_id = %(resent)s "
+        "AND kind = 'attempt.intent'",
+    ),
+    Fault(
+        attempts.leave_is_recorded,
+        "recorded",
+        "UPDATE ledger_attempt SET dispatched_at = now() WHERE id = %(recorded)s",
+    ),
+    Fault(
+        attempts.arguments_hash_to_their_hash,
+        "confirmed",
+        NO_CHECKS + "UPDATE ledger_attempt SET args_bytes = '{}' WHERE id = %(confirmed)s",
+    ),
+    Fault(
+        attempts.confirmed_has_evidence,
+        "confirmed",
+        "UPDATE ledger_attempt SET result_ref = '', provider_request_id = '' WHERE id = %(confirmed)s",
+    ),
+    Fault(
+        attempts.confirmed_has_evidence,
+        "confirmed",
+        "UPDATE ledger_attempt SET confirmed_by = 'lookup' WHERE id = %(confirmed)s",
+    ),
+    Fault(
+        attempts.failed_has_a_ground,
+        "failed",
+        "UPDATE ledger_attempt SET failed_by = 'operator' WHERE id = %(failed)s",
+    ),
+    Fault(
+        attempts.failed_has_a_ground,
+        "failed",
+        "UPDATE ledger_attempt SET failed_by = 'not_started', maybe_sent = TRUE WHERE id = %(failed)s",
+    ),
+    Fault(
+        attempts.failed_has_a_ground,
+        "rejected",
+        "UPDATE ledger_decision SET kind = 'note' WHERE attempt_id = %(rejected)s",
+    ),
+    Fault(
+        attempts.confirmed_has_evidence,
+        "confirmed_by_person",
+        "UPDATE ledger_decision SET kind = 'note' WHERE attempt_id = %(confirmed_by_person)s",
+    ),
+    Fault(
+        attempts.confirmed_has_evidence,
+        "looked_up",
+        "DELETE FROM ledger_lookup WHERE attempt_id = %(looked_up)s",
+    ),
+    Fault(
+        attempts.unknown_is_checked_again,
+        "unknown",
+        NO_CHECKS + "UPDATE ledger_attempt SET next_check_at = NULL WHERE id = %(unknown)s",
+    ),
+    Fault(
+        attempts.open_questions_have_one_item,
+        "review",
+        "UPDATE ledger_reviewitem SET closed_at = now() WHERE attempt_id = %(review)s",
+    ),
+    Fault(
+        attempts.open_questions_have_one_item,
+        "held",
+        "UPDATE ledger_reviewitem SET reason = 'no_lookup' WHERE attempt_id = %(held)s",
+    ),
+    Fault(
+        attempts.answered_questions_have_no_item,
+        "item:approved_sent",
+        "UPDATE ledger_reviewitem SET closed_at = NULL WHERE attempt_id = %(approved_sent)s",
+    ),
+    Fault(
+        attempts.open_items_have_an_owner,
+        "item:held",
+        "UPDATE ledger_reviewitem SET owner_group_id = 0 WHERE attempt_id = %(held)s",
+    ),
+    Fault(
+        attempts.leases_belong_to_their_states,
+        "confirmed",
+        NO_CHECKS + "UPDATE ledger_attempt SET lease_until = now() WHERE id = %(confirmed)s",
+    ),
+    Fault(
+        attempts.leases_belong_to_their_states,
+        "dispatched",
+        NO_CHECKS + "UPDATE ledger_attempt SET lease_until = NULL WHERE id = %(dispatched)s",
+    ),
+)
+
+_VOTE_OF_SENT = "WHERE approval_id = %(approved_sent_approval)s"
+
+APPROVALS = (
+    Fault(
+        approvals.votes_recompute,
+        "vote:approved_sent",
+        f"UPDATE ledger_vote SET meaning = 'Something else' {_VOTE_OF_SENT}",
+    ),
+    Fault(
+        approvals.votes_recompute,
+        "vote:approved_sent",
+        "UPDATE ledger_attempt SET args_hash = 'v1:sha256:0', args_bytes = NULL WHERE id = %(approved_sent)s",
+    ),
+    Fault(
+        approvals.approvals_have_their_quorum,
+        "approved_sent_approval",
+        f"DELETE FROM ledger_vote WHERE id = (SELECT min(id) FROM ledger_vote {_VOTE_OF_SENT})",
+    ),
+    Fault(
+        approvals.approvals_have_their_quorum,
+        "approved_sent_approval",
+        "DROP INDEX approval_by_distinct_people; "
+        f"UPDATE ledger_vote SET approver_id = (SELECT min(approver_id) FROM ledger_vote {_VOTE_OF_SENT}) "
+        f"{_VOTE_OF_SENT}",
+    ),
+    Fault(
+        approvals.approvals_have_votes_in_their_time,
+        "approved_sent_approval",
+        f"DELETE FROM ledger_vote {_VOTE_OF_SENT}",
+    ),
+    Fault(
+        approvals.approvals_have_votes_in_their_time,
+        "approved_sent_approval",
+        "UPDATE ledger_approval SET expires_at = expires_at + interval '1 hour' "
+        "WHERE id = %(approved_sent_approval)s",
+    ),
+    Fault(
+        approvals.approvals_are_used_at_most_once,
+        "approved_sent_approval",
+        "UPDATE ledger_approval SET used_at = NULL WHERE id = %(approved_sent_approval)s",
+    ),
+    Fault(
+        approvals.approvals_are_used_at_most_once,
+        "approved_sent_approval",
+        "UPDATE ledger_approvaluse SET approval_id = %(approved_approval)s "
+        "WHERE approval_id = %(approved_sent_approval)s",
+    ),
+    Fault(
+        approvals.approvals_are_used_in_their_time,
+        "approved_sent_approval",
+        "UPDATE ledger_approvaluse SET at = at + interval '1 day' "
+        "WHERE approval_id = %(approved_sent_approval)s",
+    ),
+    Fault(
+        approvals.uses_equal_what_was_sent,
+        "approved_sent",
+        "UPDATE ledger_approvaluse SET args_hash = 'v1:sha256:0' WHERE attempt_id = %(approved_sent)s",
+    ),
+    Fault(
+        approvals.uses_equal_what_was_sent,
+        "sent_again",
+        "UPDATE ledger_attempt SET rule_hash = 'v1:sha256:0' WHERE id = %(sent_again)s",
+    ),
+    Fault(
+        approvals.sends_with_approval_have_their_use,
+        "approved_sent",
+        "DELETE FROM ledger_approvaluse WHERE attempt_id = %(approved_sent)s",
+    ),
+    Fault(
+        approvals.sends_with_approval_have_their_use,
+        "sent_again",
+        "DELETE FROM ledger_approvaluse WHERE attempt_id = %(sent_again)s",
+    ),
+    Fault(
+        approvals.approvers_were_not_in_conflict,
+        "vote:approved_sent",
+        "UPDATE ledger_attempt SET requested_by_id = (SELECT min(approver_id) FROM ledger_vote "
+        f"{_VOTE_OF_SENT}) "
+        "WHERE id = %(approved_sent)s",
+    ),
+    Fault(
+        approvals.approvers_had_not_changed_the_rule,
+        "vote:approved_sent",
+        "UPDATE ledger_policysnapshot SET published_by_id = (SELECT min(approver_id) FROM ledger_vote "
+        f"{_VOTE_OF_SENT}) WHERE tenant_id = %(tenant)s",
+    ),
+    Fault(
+        approvals.votes_are_decisions_of_their_approver,
+        "vote:approved_sent",
+        "UPDATE ledger_decision SET kind = 'note' WHERE attempt_id = %(approved_sent)s",
+    ),
+)
+
+DELIVERIES = (
+    Fault(
+        deliveries.outcome_is_the_fold_of_the_attempts,
+        "operation:confirmed",
+        "UPDATE ledger_operation SET outcome = 'failed' WHERE id = %(operation_confirmed)s",
+    ),
+    Fault(
+        deliveries.settlements_are_numbered_without_gaps,
+        "operation:confirmed",
+        "UPDATE ledger_operation SET settlements_count = 2 WHERE id = %(operation_confirmed)s",
+    ),
+    Fault(
+        deliveries.settled_operations_have_their_settlement,
+        "operation:confirmed",
+        "DELETE FROM ledger_settlement WHERE attempt_id = %(confirmed)s",
+    ),
+    Fault(
+        deliveries.settlements_are_events,
+        "operation:confirmed",
+        "UPDATE ledger_settlement SET outcome = 'failed' WHERE attempt_id = %(confirmed)s",
+    ),
+    Fault(
+        deliveries.settlements_are_events,
+        "operation:confirmed",
+        "DELETE FROM ledger_settlement WHERE attempt_id = %(confirmed)s",
+    ),
+    Fault(
+        deliveries.deliveries_are_those_listed,
+        "delivery:confirmed",
+        "DELETE FROM ledger_delivery WHERE id = %(delivery)s",
+    ),
+    Fault(
+        deliveries.deliveries_are_those_listed,
+        "dlv_unlisted",
+        "INSERT INTO ledger_delivery (id, tenant_id, operation_id, settlement_id, destination_id, "
+        "webhook_id, state, created_at, next_at) SELECT 'dlv_unlisted', tenant_id, operation_id, "
+        "settlement_id, 'dst_other', 'msg_x', 'PENDING', created_at, next_at "
+        "FROM ledger_delivery WHERE id = %(delivery)s",
+    ),
+    Fault(
+        deliveries.undelivered_has_a_next_time,
+        "delivery:confirmed",
+        _without("ledger_delivery", "undelivered_has_a_next_time")
+        + "UPDATE ledger_delivery SET next_at = NULL WHERE id = %(delivery)s",
+    ),
+)
+
+BUDGETS = (
+    Fault(
+        budgets.accounts_are_the_sums_of_their_entries,
+        "account",
+        "UPDATE ledger_budgetaccount SET spent = spent + 1 WHERE id = %(account)s",
+    ),
+    Fault(
+        budgets.overruns_are_told,
+        "account",
+        'UPDATE ledger_budgetaccount SET "limit" = 1 WHERE id = %(account)s',
+    ),
+    Fault(
+        budgets.what_may_still_happen_is_reserved,
+        "unknown",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(unknown)s",
+    ),
+    Fault(
+        budgets.what_may_still_happen_is_reserved,
+        "confirmed",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(confirmed)s AND kind = 'POST'",
+    ),
+    Fault(
+        budgets.reservations_end_whole,
+        "confirmed",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(confirmed)s AND kind = 'RESERVE'",
+    ),
+    Fault(
+        budgets.entries_stay_in_their_run,
+        "confirmed",
+        "UPDATE ledger_operation SET run_id = NULL WHERE id = %(operation_confirmed)s",
+    ),
+)
+
+HISTORY = (
+    Fault(
+        history.histories_are_whole_and_unedited,
+        "operation:confirmed",
+        "UPDATE ledger_event SET actor = 'somebody else' WHERE attempt_id = %(confirmed)s AND sequence = 2",
+    ),
+    Fault(
+        history.histories_are_whole_and_unedited,
+        "operation:confirmed",
+        "DELETE FROM ledger_event WHERE attempt_id = %(confirmed)s AND sequence = 2",
+    ),
+    Fault(
+        history.histories_are_whole_and_unedited,
+        "operation:confirmed",
+        "DELETE FROM ledger_event USING ledger_operation WHERE operation_id = ledger_operation.id "
+        "AND ledger_operation.id = %(operation_confirmed)s AND sequence = event_count",
+    ),
+    Fault(
+        history.histories_are_whole_and_unedited,
+        "operation:confirmed",
+        "UPDATE ledger_operation SET event_count = event_count - 1 WHERE id = %(operation_confirmed)s",
+    ),
+    Fault(
+        history.every_operation_has_a_history,
+        "operation:recorded",
+        "DELETE FROM ledger_event WHERE attempt_id = %(recorded)s",
+    ),
+    Fault(
+        history.heads_are_the_last_events,
+        "operation:confirmed",
+        "UPDATE ledger_operation SET head_hash = 'v1:sha256:0' WHERE id = %(operation_confirmed)s",
+    ),
+    Fault(
+        history.events_belong_to_an_operation,
+        "event:recorded",
+        "DELETE FROM ledger_operation WHERE id = %(operation_recorded)s",
+    ),
+)
+
+TENANCY = (
+    Fault(
+        tenancy.references_stay_within_the_tenant,
+        "attempt:recorded",
+        "UPDATE ledger_attempt SET agent_id = %(other_agent)s WHERE id = %(recorded)s",
+    ),
+    Fault(
+        tenancy.references_stay_within_the_tenant,
+        "attempt:recorded",
+        "UPDATE ledger_attempt SET relinked_to_id = %(other_operation)s WHERE id = %(recorded)s",
+    ),
+    Fault(
+        tenancy.references_stay_within_the_tenant,
+        "attempt:recorded",
+        "UPDATE ledger_attempt SET policy_id = 0 WHERE id = %(recorded)s",
+    ),
+    Fault(
+        tenancy.rows_agree_on_the_operation,
+        "approval:approved_sent",
+        "UPDATE ledger_approval SET operation_id = %(operation_recorded)s "
+        "WHERE id = %(approved_sent_approval)s",
+    ),
+)
+
+SYSTEM = (
+    Fault(
+        system.constraints_are_valid,
+        "ledger_attempt.later",
+        "ALTER TABLE ledger_attempt ADD CONSTRAINT later CHECK (number > 0) NOT VALID",
+    ),
+    Fault(system.constraints_are_there, "ledger_attempt one_live_attempt", "DROP INDEX one_live_attempt"),
+    Fault(
+        system.constraints_are_there,
+        "ledger_attempt failed_by_someone",
+        _without("ledger_attempt", "failed_by_someone"),
+    ),
+    Fault(
+        system.triggers_are_there_and_enabled,
+        "ledger_event pgtrigger_append_only_*",
+        "ALTER TABLE ledger_event DISABLE TRIGGER USER",
+    ),
+    Fault(
+        system.triggers_are_there_and_enabled,
+        "ledger_vote.wall_vote_attempt_id",
+        "ALTER TABLE ledger_vote DISABLE TRIGGER ALL",
+    ),
+    Fault(system.wall_is_complete, "wall_vote_attempt_id", _without("ledger_vote", "wall_vote_attempt_id")),
+    Fault(
+        system.wall_is_complete,
+        "wall_vote_attempt_id",
+        _without("ledger_vote", "wall_vote_attempt_id")
+        + "ALTER TABLE ledger_vote ADD CONSTRAINT wall_vote_attempt_id FOREIGN KEY (attempt_id) "
+        "REFERENCES ledger_attempt (id)",
+    ),
+)
+
+FAULTS = (*ATTEMPTS, *APPROVALS, *DELIVERIES, *BUDGETS, *HISTORY, *TENANCY, *SYSTEM)

@@ -1,0 +1,136 @@
+"""A healthy ledger with work in every state, made by the real verbs; each piece bears a story's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ledger import lifecycle
+from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, User
+from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.transactions import database_clock, durable
+from tests.support import make
+from tests.support.cast import Cast, cast
+
+MOVE = "fund.move"
+TOOLS = {**make.TOOLS, MOVE: {"effect": "payment", "review": "always", "summary": "Move {amount}"}}
+AMOUNT = {"amount": 5}
+REFUSED: dict[str, Any] = {"no_effect": True, "error_class": "refused", "retryable": True}
+
+
+class ManyStates:
+    """`ids`: what faults and findings name: an attempt for each story, and some rows beside."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, Any] = {}
+        self.cast: Cast = cast()
+        make.policy(self.cast.tenant, by=self.cast.admin, tools=TOOLS)
+        Destination.objects.create(
+            tenant=self.cast.tenant, name="books", url="https://books.example/", ack="response"
+        )
+        durable(lambda: lifecycle.open_run(key=self.key, name="nightly", limits={"tool_calls": 50}))
+        self.told_by_agents()
+        self.in_doubt()
+        self.decided_by_people()
+        self.beside_the_attempts()
+
+    @property
+    def key(self) -> ApiKey:
+        return self.cast.key
+
+    def told_by_agents(self) -> None:
+        self.keep("recorded", make.recorded(self.key, make.TICKET, run="nightly"))
+        self.keep("dispatched", self.dispatched())
+        self.keep("confirmed", make.reported(self.key, self.dispatched(), "succeeded", result_ref="t-1"))
+        declined = {"no_effect": True, "error_class": "declined"}
+        self.keep("failed", make.reported(self.key, self.dispatched(), "failed", **declined))
+        self.keep("retryable", make.reported(self.key, self.dispatched(), "failed", **REFUSED))
+        before = self.keep("replaced", make.reported(self.key, self.dispatched(), "failed", **REFUSED))
+        Attempt.objects.filter(pk=before.pk).update(send_again_at=database_clock())
+        self.keep("resent", make.send(self.key, make.fresh(before)))
+        cancelled = self.keep("cancelled", make.recorded(self.key))
+        durable(
+            lambda: lifecycle.cancel_operation(
+                key=self.key, operation_id=cancelled.operation_id, reason="not needed any more"
+            )
+        )
+
+    def in_doubt(self) -> None:
+        self.keep("unknown", make.unknown(self.key, make.TICKET, run="nightly"))
+        self.keep("review", make.for_a_person(self.key, run="nightly"))
+        found = Record(reference="msg-7", content="same", state="done")
+        self.keep("looked_up", make.looked_up(make.unknown(self.key), LookedUpKind.FOUND, found))
+        first = self.keep("varied", make.dispatched(self.key))
+        self.keep("variant", make.variant(self.key, first, {"to": "eve@example.org", "subject": "Invoice 7"}))
+
+    def decided_by_people(self) -> None:
+        doubtful = self.keep("doubtful", make.for_a_person(self.key, run="nightly"))
+        self.approve("doubtful", self.cast.approver)
+        self.keep("sent_again", make.send(self.key, make.fresh(doubtful)))
+        self.keep("held", make.held(self.key))
+        self.keep("rejected", make.held(self.key))
+        item = make.item_of(make.fresh(self.attempt("rejected"))).pk
+        durable(lambda: lifecycle.reject(item_id=item, by=self.cast.operator, why="not wanted"))
+        self.keep("confirmed_by_person", make.for_a_person(self.key))
+        asked = make.item_of(self.attempt("confirmed_by_person")).pk
+        durable(
+            lambda: lifecycle.confirm_happened(
+                item_id=asked, by=self.cast.operator, why="seen there", reference="t-9"
+            )
+        )
+        self.keep("one_vote", make.recorded(self.key, MOVE, args=AMOUNT))
+        self.approve("one_vote", self.cast.approver)
+        for story in ("approved", "approved_sent"):
+            self.keep(story, make.recorded(self.key, MOVE, args=AMOUNT, run="nightly"))
+            self.approve(story, self.cast.approver)
+            self.approve(story, self.cast.second_approver)
+        sent = make.send(self.key, self.attempt("approved_sent"))
+        make.reported(self.key, sent, "succeeded", result_ref="m-1")
+
+    def beside_the_attempts(self) -> None:
+        other = self.cast.other_tenant
+        foreign = make.agent(other, self.cast.stranger)
+        elsewhere = self.keep("elsewhere", make.recorded(make.key(foreign), operation_key="elsewhere"))
+        for story in ("approved", "approved_sent"):
+            self.ids[f"{story}_approval"] = self.attempt(story).approvals.get().pk
+        self.ids |= {
+            "tenant": self.cast.tenant.pk,
+            "other_agent": foreign.pk,
+            "other_operation": elsewhere.operation_id,
+            "delivery": self.subject("delivery:confirmed"),
+            "account": BudgetAccount.objects.get(unit="tool_calls", limit=50).pk,
+        }
+        for story in ("confirmed", "recorded"):
+            self.ids[f"operation_{story}"] = self.attempt(story).operation_id
+
+    def keep(self, story: str, attempt: Attempt) -> Attempt:
+        self.ids[story] = attempt.pk
+        return attempt
+
+    def attempt(self, story: str) -> Attempt:
+        return make.fresh(Attempt(pk=self.ids[story]))
+
+    def dispatched(self) -> Attempt:
+        return make.dispatched(self.key, make.TICKET, run="nightly")
+
+    def approve(self, story: str, by: User) -> None:
+        item = make.item_of(self.attempt(story))
+        durable(lambda: lifecycle.approve(item_id=item.pk, by=by, why="seen and wanted"))
+
+    def subject(self, named: str) -> str:
+        """What a finding names: `vote:story`, `operation:story`, …, a story's own row, or a glob as it is."""
+        kind, _, story = named.rpartition(":")
+        if story not in self.ids:
+            return named
+        return _SUBJECTS[kind](self.attempt(story)) if kind else str(self.ids[story])
+
+
+_SUBJECTS: dict[str, Callable[[Attempt], str]] = {
+    "operation": lambda attempt: attempt.operation_id,
+    "attempt": lambda attempt: f"ledger_attempt:{attempt.pk}",
+    "item": lambda attempt: attempt.review_items.get().pk,
+    "vote": lambda attempt: attempt.votes.order_by("pk")[0].decision_id,
+    "approval": lambda attempt: f"ledger_approval:{attempt.approvals.get().pk}",
+    "delivery": lambda attempt: attempt.operation.deliveries.get().pk,
+    "event": lambda attempt: attempt.events.order_by("sequence")[0].pk,
+}
