@@ -10,7 +10,6 @@ from django.db.models import DateTimeField, Func
 from ledger.models import ReviewItem, Tenant, User
 from review.models import TenantPermission
 from review.people import People, people_of
-from review.queries.values import NotVisible
 from review.rights import Rights, rights_of
 
 RIGHT_WORDS = {
@@ -18,6 +17,10 @@ RIGHT_WORDS = {
     "administer": "administer",
     "approve_sends": "approve sends of this tool and effect",
 }
+
+
+class NotVisible(Exception):
+    """Unknown, of another tenant, or no right to know: the person asking cannot tell which. Always a 404."""
 
 
 class NotPermitted(Exception):

@@ -1,5 +1,6 @@
 """What a person sees of the work of their tenants, as plain values."""
 
+from review.door import NotVisible
 from review.queries.item import item_arguments, item_page
 from review.queries.marked import Mark, Segment, deceptive_characters, marked_text
 from review.queries.page import (
@@ -31,7 +32,6 @@ from review.queries.values import (
     Closing,
     ContentHash,
     NextStep,
-    NotVisible,
     Owner,
     QueueFilters,
     QueuePage,

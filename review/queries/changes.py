@@ -9,9 +9,10 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from ledger.models import Event, ReviewItem, User
 from ledger.rules.vocabulary import EventKind
+from review.door import NotVisible
 from review.queries.lists import matching, on_tab
 from review.queries.tenants import tenants_of
-from review.queries.values import NotVisible, QueueFilters
+from review.queries.values import QueueFilters
 
 # A look-up that decided nothing and a lengthened lease change nothing a person acts upon.
 _SILENT = (EventKind.LOOKED_UP, EventKind.LEASE_EXTENDED)

@@ -11,10 +11,6 @@ from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 
 
-class NotVisible(Exception):
-    """Unknown, of another tenant, or no right to know: the person asking cannot tell which. Always a 404."""
-
-
 class BadFilter(ValueError):
     """A filter or cursor that cannot be read; `field` names it, the message is for the person."""
 
