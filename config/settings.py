@@ -165,6 +165,12 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 
+# --- what this program calls ------------------------------------------------------------------------------
+
+LEDGER_ALLOW_HTTP = DEVELOPMENT or flag("LEDGER_ALLOW_HTTP")
+LEDGER_PRIVATE_NETS = tuple(words("LEDGER_PRIVATE_NETS", "127.0.0.0/8,::1/128" if DEVELOPMENT else ""))
+"""Networks that look-ups may reach beside the public ones; in development this machine itself."""
+
 # --- worker -----------------------------------------------------------------------------------------------
 
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or HOME.broker_url
@@ -175,8 +181,8 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_TASK_SOFT_TIME_LIMIT = 25
-CELERY_TASK_TIME_LIMIT = 30
+CELERY_TASK_SOFT_TIME_LIMIT = 20
+CELERY_TASK_TIME_LIMIT = 25  # shorter than the lease of a look-up
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -198,6 +204,7 @@ structlog.configure(
     wrapper_class=structlog.stdlib.BoundLogger,
     cache_logger_on_first_use=True,
 )
+_every_two_seconds = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -217,5 +224,7 @@ LOGGING = {
     "loggers": {
         "django": {"level": "WARNING", "propagate": True},
         "axes": {"level": "WARNING"},
+        **{name: {"level": "WARNING"} for name in _every_two_seconds},
+        "httpx": {"level": "WARNING"},
     },
 }

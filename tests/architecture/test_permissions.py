@@ -1,11 +1,15 @@
 """Every address says who may use it."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import pytest
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 OPEN_TO_ALL = {"config.health.healthz", "config.health.readyz"}
+UNAUTHORIZED = 401
 DECLARED = {"public", "view", "decide", "administer"}
 
 
@@ -20,12 +24,26 @@ def test_every_page_declares_who_may_open_it() -> None:
     assert len(pages) > len(OPEN_TO_ALL)
 
 
+@pytest.mark.django_db
+def test_every_call_of_the_api_asks_for_a_key(client: Client) -> None:
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
+    calls = [(method.upper(), path) for path, methods in paths.items() for method in methods]
+    open_calls = [
+        f"{method} {path}"
+        for method, path in calls
+        if client.generic(method, path, "{}", content_type="application/json").status_code != UNAUTHORIZED
+    ]
+    assert open_calls in ([], ["GET /api/v1/openapi.json"])
+    assert len(calls) > 10
+
+
 def views_of(resolver: URLResolver) -> Iterator[Any]:
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver):
             yield from views_of(pattern)
         elif isinstance(pattern, URLPattern):
-            yield pattern.callback
+            callback = pattern.callback
+            yield callback.func if isinstance(callback, partial) else callback
 
 
 def is_api(view: Any) -> bool:

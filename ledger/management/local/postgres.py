@@ -89,7 +89,7 @@ class Cluster:
             *(f"{name}={'on' if self.durable else 'off'}" for name in DURABLE),
         )
         options = [part for setting in settings for part in ("-c", setting)]
-        command = [self.programs / "postgres", "-D", self.data, *options]
+        command: list[str | Path] = [self.programs / "postgres", "-D", self.data, *options]
         return start(
             command, output=output, identity=self.identity, directory=Path("/"), when_orphaned=signal.SIGINT
         )

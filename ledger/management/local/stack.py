@@ -90,7 +90,7 @@ class Stack:
                 log=self._log("postgres"),
                 is_ready=lambda: cluster.is_ready,
                 stop_signal=signal.SIGINT,
-                stop_within_s=3.0,
+                stop_within_s=2.5,
             )
         )
         cluster.ensure_database()
@@ -104,7 +104,7 @@ class Stack:
                 log=self._log("broker"),
                 is_ready=lambda: answers(self.home.broker_socket),
                 ready_within_s=10.0,
-                stop_within_s=1.0,
+                stop_within_s=0.5,
             )
         )
 

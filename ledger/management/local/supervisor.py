@@ -43,7 +43,8 @@ class Plan:
     is_ready: Callable[[], bool] = field(default=lambda: True)
     ready_within_s: float = 60.0
     stop_signal: signal.Signals = signal.SIGTERM
-    stop_within_s: float = 2.0
+    stop_within_s: float = 1.5
+    """All together stay below ten seconds; whoever takes longer is killed, which a ledger survives."""
 
 
 class Child:
