@@ -6,8 +6,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 
 from tests.support.processes import RunningLedger
+
+
+@receiver(connection_created)
+def let_tests_empty_tables(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Between tests on real transactions tables are truncated, which append-only ones refuse otherwise."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET ledger.allow_truncate = 'on'")
 
 
 @pytest.fixture

@@ -101,6 +101,6 @@ def check_claim(desk: Desk) -> None:
         )
 
 
-def refuse_unless(possible: bool, code: str, message: str) -> None:
+def refuse_unless(possible: object, code: str, message: str) -> None:
     if not possible:
         raise DecisionRefused(code, message)

@@ -108,14 +108,14 @@ def _look_up_first(case: Case, attempt: Attempt) -> bool:
 
 
 _ROWS: tuple[Row, ...] = (
-    (LeaveProblem.ALREADY_DONE, lambda case, attempt: case.confirmed is not None),
-    (LeaveProblem.IN_FLIGHT, lambda case, attempt: attempt.state == State.DISPATCHED),
+    (LeaveProblem.ALREADY_DONE, lambda case, _attempt: case.confirmed is not None),
+    (LeaveProblem.IN_FLIGHT, lambda _case, attempt: attempt.state == State.DISPATCHED),
     (
         LeaveProblem.ON_HOLD,
         lambda case, attempt: case.has_open_conflict or case.undecided_send_beside(attempt),
     ),
     (LeaveProblem.LEDGER_EXECUTES, lambda case, attempt: case.rule(attempt).executor == "ledger"),
-    (LeaveProblem.ILLEGAL_TRANSITION, lambda case, attempt: attempt.state in FINAL),
+    (LeaveProblem.ILLEGAL_TRANSITION, lambda _case, attempt: attempt.state in FINAL),
     (LeaveProblem.ON_HOLD, _waits_for_variant),
     (LeaveProblem.ON_HOLD, _unapproved(State.MANUAL_REVIEW)),
     (LeaveProblem.IN_FLIGHT, _unapproved(State.UNKNOWN)),

@@ -72,7 +72,7 @@ def _words(refused: DecisionRefused) -> tuple[str, ...]:
     return refused.reasons or (refused.message,)
 
 
-def _open_question(case: Case, attempt: Attempt) -> tuple[str, ...]:
+def _open_question(_case: Case, attempt: Attempt) -> tuple[str, ...]:
     return () if attempt.state in OPEN_QUESTION else (f"The attempt is {attempt.state}.",)
 
 
@@ -138,24 +138,24 @@ def span_until(until: datetime, now: datetime) -> str:
     return span(max(0.0, (until - now).total_seconds()))
 
 
-def _reject_consequence(case: Case, attempt: Attempt) -> str:
+def _reject_consequence(_case: Case, attempt: Attempt) -> str:
     if not attempt.was_sent:
         return "Nothing is sent, now or later: the attempt becomes FAILED."
     return "No new send of this attempt, ever. You say what became of the one that was sent."
 
 
 def _line(text: str) -> Consequence:
-    return lambda case, attempt: text
+    return lambda _case, _attempt: text
 
 
-def _correct_consequence(case: Case, attempt: Attempt) -> str:
+def _correct_consequence(_case: Case, attempt: Attempt) -> str:
     stays = "stays as it is, and must be settled before" if attempt.was_sent else "is replaced before"
     return (
         f"Opens a new held attempt with the arguments you type; this one {stays} the new one can be approved."
     )
 
 
-def _undecided(case: Case, attempt: Attempt) -> tuple[str, ...]:
+def _undecided(case: Case, _attempt: Attempt) -> tuple[str, ...]:
     return ("Another attempt is confirmed already.",) if case.confirmed is not None else ()
 
 
@@ -164,7 +164,7 @@ def _duplicate(case: Case, attempt: Attempt) -> tuple[str, ...]:
     return () if other else ("No other attempt is confirmed.",)
 
 
-def _stands(case: Case, attempt: Attempt) -> tuple[str, ...]:
+def _stands(_case: Case, attempt: Attempt) -> tuple[str, ...]:
     return () if attempt.state in FINAL else ("There is no final state to keep.",)
 
 

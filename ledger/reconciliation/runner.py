@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from ledger.faults import fault_point
 from ledger.lifecycle import apply_answer
@@ -95,7 +97,7 @@ def question_about(attempt: Attempt) -> Question:
     """Everything an adapter may know of an attempt."""
     return Question(
         tool=attempt.tool,
-        args=attempt.args,
+        args=arguments_of(attempt),
         args_hash=attempt.args_hash,
         operation_key=attempt.operation.operation_key,
         idempotency_key=attempt.idempotency_key,
@@ -103,3 +105,11 @@ def question_about(attempt: Attempt) -> Question:
         provider_request_id=attempt.provider_request_id,
         first_sent_at=attempt.key_first_sent_at or attempt.dispatched_at,
     )
+
+
+def arguments_of(attempt: Attempt) -> dict[str, Any] | None:
+    """The arguments as their canonical bytes say; the jsonb copy is for search only."""
+    if attempt.canonical_args is None:
+        return None
+    parsed: dict[str, Any] = json.loads(attempt.canonical_args)
+    return parsed

@@ -49,7 +49,7 @@ ROWS: tuple[Row, ...] = (
         Directive.FAILED,
     ),
     (lambda facts: facts.ledger_executes, Directive.IN_FLIGHT),
-    (lambda facts: True, Directive.DISPATCH),
+    (lambda _facts: True, Directive.DISPATCH),
 )
 
 

@@ -154,30 +154,30 @@ def _no_effect(facts: ReportFacts, report: Report) -> Settles:
 
 
 ROWS: tuple[Row, ...] = (
-    ("key_revoked", lambda facts, report: facts.key_revoked, _lost_contact),
+    ("key_revoked", lambda facts, _report: facts.key_revoked, _lost_contact),
     ("contradicts_final", _contradicts_final, _conflict),
-    ("final", lambda facts, report: facts.state in FINAL, _evidence),
+    ("final", lambda facts, _report: facts.state in FINAL, _evidence),
     (
         "never_sent_no_effect",
         lambda facts, report: not facts.sent and report.believed_no_effect,
-        lambda facts, report: _to(State.FAILED),
+        lambda _facts, _report: _to(State.FAILED),
     ),
     (
         "sent_without_leave",
-        lambda facts, report: not facts.sent,
-        lambda facts, report: _to(State.MANUAL_REVIEW, ReviewReason.SENT_WITHOUT_LEAVE),
+        lambda facts, _report: not facts.sent,
+        lambda _facts, _report: _to(State.MANUAL_REVIEW, ReviewReason.SENT_WITHOUT_LEAVE),
     ),
     (
         "same_effect_as_confirmed",
         lambda facts, report: facts.other_confirmed and report.succeeded and facts.same_effect,
-        lambda facts, report: _to(State.SUPERSEDED),
+        lambda _facts, _report: _to(State.SUPERSEDED),
     ),
     (
         "second_effect",
         lambda facts, report: facts.other_confirmed and report.succeeded and report.receipt,
         _to_conflict_review,
     ),
-    ("second_reference", lambda facts, report: facts.second_reference, _to_conflict_review),
+    ("second_reference", lambda facts, _report: facts.second_reference, _to_conflict_review),
     (
         "receipt_is_evidence",
         lambda facts, report: report.succeeded and facts.reason in RECEIPT_IS_ONLY_EVIDENCE,
@@ -186,9 +186,9 @@ ROWS: tuple[Row, ...] = (
     (
         "receipt",
         lambda facts, report: report.succeeded and report.receipt and not facts.confirm_by_lookup,
-        lambda facts, report: _to(State.OUTCOME_CONFIRMED),
+        lambda _facts, _report: _to(State.OUTCOME_CONFIRMED),
     ),
-    ("success_without_proof", lambda facts, report: report.succeeded, _success_without_proof),
+    ("success_without_proof", lambda _facts, report: report.succeeded, _success_without_proof),
     (
         "no_effect_contradicted",
         lambda facts, report: report.believed_no_effect and facts.contradicted,
@@ -199,5 +199,5 @@ ROWS: tuple[Row, ...] = (
         lambda facts, report: report.believed_no_effect and facts.state in (State.DISPATCHED, State.UNKNOWN),
         _no_effect,
     ),
-    ("lost_contact", lambda facts, report: True, _lost_contact),
+    ("lost_contact", lambda _facts, _report: True, _lost_contact),
 )

@@ -1,4 +1,5 @@
-"""The closed lists of words: reasons, actors, events, decisions. Pages, API and database use these and no others."""
+"""The closed lists of words: reasons, actors, events, decisions. Pages, API and database use these and no
+others."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from django.db import IntegrityError
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped, check_usage, tenant_named
 from ledger.management.files import read_document
 from ledger.models import Provider, Tenant
-from ledger.providers import AdapterMisconfigured, check_configuration
+from ledger.reconciliation import AdapterMisconfigured, check_configuration
 from ledger.rules.names import name_problem
 from ledger.transactions import durable
 
