@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ledger.approvals import approval_facts
@@ -68,7 +68,7 @@ def authority_for_page(
     is
     about to be given back."""
     then = facts_then(attempt, with_approval=with_approval, after_absent=not with_approval)
-    keys = attempt.agent.keys.all()
+    keys = list(attempt.agent.keys.select_related("agent"))
     facts = facts_now(operation, attempt, keys=keys, now=now, approval=None, budget_is_left=budget_is_left)
     return check_authority(then, facts)
 
@@ -94,7 +94,7 @@ def facts_now(
     operation: Operation,
     attempt: Attempt,
     *,
-    keys: Iterable[ApiKey],
+    keys: Sequence[ApiKey],
     now: datetime,
     approval: ApprovalFacts | None,
     budget_is_left: bool | None = None,
@@ -106,7 +106,7 @@ def facts_now(
     return Now(
         at=now,
         tenant_active=agent.tenant.is_active,
-        agent_active=agent.is_active,
+        agent_active=agent.is_active and all(key.agent.is_active for key in keys),
         owner_active=agent.owner.is_active,
         keys=tuple(key_facts(key, attempt.tool, target) for key in keys),
         cancelled=operation.cancelled_at is not None,

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from ledger.authority import key_facts
 from ledger.events import agent_actor
-from ledger.lifecycle.case import Case, load_case
+from ledger.lifecycle.case import Case, is_variant, load_case
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.locking import locked_operation
 from ledger.lifecycle.rule_changes import follow_rule
@@ -158,7 +158,7 @@ def _answer_again(key: ApiKey, intent: Intent, in_force: InForce) -> IntentAnswe
         if not same:
             return _hold_variant(case, key, intent, in_force)
         speaker = case.speaker(same[-1])
-        if speaker.is_held and speaker.reason == ReviewReason.ARGUMENTS_CHANGED:
+        if is_variant(speaker) and speaker.is_held:
             return IntentAnswer(IntentKind.KEY_REUSED, standing_in(case, speaker))
         refused = follow_rule(case, speaker, in_force)
         if refused:

@@ -32,10 +32,9 @@ def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
     """Every decision about this item, read without a lock: what a page may show. The verbs ask again."""
     case = _unlocked_case(item)
     attempt = case.attempt(item.attempt_id)
-    rows = _CONFLICT_ROWS if item.reason == ReviewReason.CONFLICTING_EVIDENCE else _ROWS
     return tuple(
         Offer(kind, _closed(item, kind, attempt) or refused(case, attempt), consequence(case, attempt))
-        for kind, refused, consequence in rows
+        for kind, refused, consequence in _rows(item, attempt)
     )
 
 
@@ -54,8 +53,16 @@ def _unlocked_case(item: ReviewItem) -> Case:
     )
 
 
+def _rows(item: ReviewItem, attempt: Attempt) -> tuple[Row, ...]:
+    """A contradicted final state is only decided as a conflict; any other one in every way."""
+    if item.reason != ReviewReason.CONFLICTING_EVIDENCE:
+        return _ROWS
+    return _CONFLICT_ROWS if attempt.is_final else (*_ROWS, _DUPLICATE)
+
+
 Refusals = Callable[[Case, Attempt], tuple[str, ...]]
 Consequence = Callable[[Case, Attempt], str]
+Row = tuple[DecisionKind, Refusals, Consequence]
 
 
 def _closed(item: ReviewItem, kind: DecisionKind, attempt: Attempt) -> tuple[str, ...]:
@@ -168,8 +175,6 @@ def _stands(_case: Case, attempt: Attempt) -> tuple[str, ...]:
     return () if attempt.state in FINAL else ("There is no final state to keep.",)
 
 
-Row = tuple[DecisionKind, Refusals, Consequence]
-
 _ROWS: tuple[Row, ...] = (
     (DecisionKind.APPROVE, _approvable, _approve_consequence),
     (DecisionKind.REJECT, _open_question, _reject_consequence),
@@ -192,17 +197,19 @@ _ROWS: tuple[Row, ...] = (
     ),
 )
 
+_DUPLICATE: Row = (
+    DecisionKind.CONFLICT_DUPLICATE,
+    _duplicate,
+    _line("Records that the effect happened twice; both references are kept. Sends nothing."),
+)
+
 _CONFLICT_ROWS: tuple[Row, ...] = (
     (
         DecisionKind.CONFLICT_HAPPENED,
         _undecided,
         _line("Records that this attempt happened after all, with the reference you give. Sends nothing."),
     ),
-    (
-        DecisionKind.CONFLICT_DUPLICATE,
-        _duplicate,
-        _line("Records that the effect happened twice; both references are kept. Sends nothing."),
-    ),
+    _DUPLICATE,
     (
         DecisionKind.CONFLICT_STANDS,
         _stands,

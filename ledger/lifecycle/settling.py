@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledger import outbox
-from ledger.lifecycle.case import Case
+from ledger.lifecycle.case import Case, is_variant
 from ledger.models import Attempt, Settlement
 from ledger.rules.outcome import FoldedAttempt, outcome_of
 from ledger.rules.states import Outcome, State
@@ -30,7 +30,7 @@ def folded(attempt: Attempt) -> FoldedAttempt:
         maybe_sent=attempt.maybe_sent,
         relinked=attempt.relinked_to_id is not None,
         rejected=attempt.failure == "rejected",
-        variant=attempt.number > 1 and attempt.descends_from_id is None,
+        variant=is_variant(attempt),
     )
 
 

@@ -110,7 +110,8 @@ class Attempt(TenantRow):
                 "operation", condition=Q(state=State.OUTCOME_CONFIRMED), name="one_confirmed_attempt"
             ),
             models.CheckConstraint(
-                condition=Q(args_bytes__isnull=True) | Q(Exact(models.F("args_hash"), HashOfBytes("args_bytes"))),
+                condition=Q(args_bytes__isnull=True)
+                | Q(Exact(models.F("args_hash"), HashOfBytes("args_bytes"))),
                 name="args_hash_is_of_the_bytes",
             ),
             models.CheckConstraint(
@@ -145,9 +146,7 @@ class Attempt(TenantRow):
             ),
             models.Index("lease_until", condition=Q(state=State.DISPATCHED), name="send_leases"),
             models.Index("tenant", "args_hash", name="attempts_by_hash"),
-            models.Index(
-                "start_by", condition=Q(start_by__isnull=False), name="attempts_waiting_for_agent"
-            ),
+            models.Index("start_by", condition=Q(start_by__isnull=False), name="attempts_waiting_for_agent"),
             models.Index(
                 "tenant",
                 "provider_request_id",
