@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from ledger.ingest.answers import ProblemAnswer
 from ledger.ingest.errors import Problem
+from ledger.ingest.problems import PROBLEMS
 from ledger.ingest.shapes import retry_after, standing_fields
 from ledger.lifecycle import Standing, UnknownObject
 from ledger.models import ApiKey
@@ -53,14 +54,14 @@ def problem_about(
 ) -> Problem:
     """A problem that also says where its attempt stands."""
     fields = standing_fields(request, standing)
-    wait_s = standing.retry_after_s if retry_after_s is None else retry_after_s
+    waiting_helps = PROBLEMS[slug].retryable
     return Problem(
         slug,
         detail,
         operation_id=fields.pop("operation_id"),
         attempt_id=fields.pop("attempt_id"),
         facts={**fields, **(facts or {})},
-        headers=retry_after(wait_s),
+        headers=retry_after(retry_after_s or standing.retry_after_s) if waiting_helps else {},
     )
 
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,11 +92,19 @@ class WebServer:
 
 
 class Api:
-    """One key's view of the API. Every answer is httpx's own; nothing is raised."""
+    """One key's view of the API. Every answer is httpx's own; `look_at` is shown each of them."""
 
-    def __init__(self, address: str, key: str = "") -> None:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.http = httpx.Client(base_url=address + PREFIX, headers=headers, trust_env=False, timeout=20)
+    def __init__(
+        self, address: str, key: str = "", *, look_at: Callable[[httpx.Response], None] | None = None
+    ) -> None:
+        self._address, self._look_at = address, look_at
+        self.http = httpx.Client(
+            base_url=address + PREFIX,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            event_hooks={"response": [look_at] if look_at else []},
+            trust_env=False,
+            timeout=20,
+        )
 
     def get(self, path: str, **query: str | int) -> httpx.Response:
         return self.http.get(path, params=query)
@@ -118,7 +126,7 @@ class Api:
     @contextmanager
     def as_key(self, key: str) -> Iterator[Api]:
         """The same API as another key sees it; "" for none."""
-        other = Api(str(self.http.base_url).partition(PREFIX)[0], key)
+        other = Api(self._address, key, look_at=self._look_at)
         try:
             yield other
         finally:

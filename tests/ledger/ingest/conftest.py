@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -14,6 +13,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from tests.ledger.ingest.cast import Cast, database_url_of_tests, new_cast
+from tests.ledger.ingest.contract import Contract
 from tests.support.api import Api, WebServer
 
 
@@ -71,19 +71,25 @@ def cast(same_database: None) -> Cast:
     return new_cast()
 
 
-@pytest.fixture
-def api(server: WebServer, cast: Cast) -> Iterator[Api]:
-    """The API as an ordinary key of the tenant sees it."""
-    yield from _api(server, cast)
+@pytest.fixture(scope="session")
+def contract(server: WebServer) -> Contract:
+    """The OpenAPI document the server serves."""
+    return Contract.served_by(server.address)
 
 
 @pytest.fixture
-def stranger(server: WebServer, same_database: None) -> Iterator[Api]:
+def api(server: WebServer, cast: Cast, contract: Contract) -> Iterator[Api]:
+    """The API as an ordinary key of the tenant sees it. Each answer is held to the served document."""
+    yield from _api(server, cast, contract)
+
+
+@pytest.fixture
+def stranger(server: WebServer, same_database: None, contract: Contract) -> Iterator[Api]:
     """The API as an ordinary key of another tenant sees it."""
-    yield from _api(server, new_cast())
+    yield from _api(server, new_cast(), contract)
 
 
-def _api(server: WebServer, cast: Cast, **key: Any) -> Iterator[Api]:
-    client = Api(server.address, cast.key(**key)[0])
+def _api(server: WebServer, cast: Cast, contract: Contract) -> Iterator[Api]:
+    client = Api(server.address, cast.key()[0], look_at=contract.check)
     yield client
     client.close()
