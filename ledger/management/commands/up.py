@@ -1,6 +1,6 @@
 """`manage.py up`: everything on one machine, until Ctrl-C."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 import psycopg
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000, help="port of the web server (default 8000)")
+        parser.add_argument("--port", type=_port, default=8000, help="port of the web server (default 8000)")
         parser.add_argument(
             "--demo", action="store_true", help="sample tenants, operators and a crashing agent"
         )
@@ -75,3 +75,9 @@ def _own_host() -> str:
     """A host name that this installation answers to."""
     first = settings.ALLOWED_HOSTS[0]
     return "localhost" if first == "*" else str(first).lstrip(".")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65_536:
+        raise ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return int(text)
