@@ -83,6 +83,8 @@ def _row(line: _Line, seen: Standpoint, refused: frozenset[Reason]) -> ThenNow:
     words = " ".join(AUTHORITY_WORDS[reason] for reason in against)
     if changed:
         words = "The rule changed since: a new send needs approval under the current one."
+    elif Reason.KEY_WINDOW_OVER in against and not seen.then.idempotent:
+        words = "A repeat would be a second effect for the provider."
     return ThenNow(
         name=line.name,
         then=line.then if isinstance(line.then, str) else line.then(seen),
@@ -121,6 +123,12 @@ def _target_then(seen: Standpoint) -> str:
     if seen.then.target is None:
         return "none named"
     return MASKED if seen.rule.target in seen.rule.mask else seen.then.target or "missing"
+
+
+def _target_now(seen: Standpoint) -> str:
+    if seen.then.target is None:
+        return "none named"
+    return "not covered by a live key" if Reason.TARGET_REFUSED in seen.refused else "covered"
 
 
 def _window_now(seen: Standpoint) -> str:
@@ -167,7 +175,7 @@ _LINES: tuple[_Line, ...] = (
         "Target",
         (Reason.TARGET_REFUSED,),
         _target_then,
-        lambda seen: "covered" if Reason.TARGET_REFUSED not in seen.refused else "not covered by a live key",
+        _target_now,
     ),
     _Line(
         "Expiry",
