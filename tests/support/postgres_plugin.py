@@ -41,6 +41,7 @@ def _start_server(home: Home) -> None:
         process = cluster.start(output=log)
     atexit.register(_stop_server, process, home)
     _wait_until_ready(cluster, process, home)
+    cluster.ensure_database()
 
 
 def _wait_until_ready(cluster: Cluster, process: subprocess.Popen[bytes], home: Home) -> None:

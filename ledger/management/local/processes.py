@@ -117,7 +117,7 @@ def start(
 
 
 def run(command: Sequence[str | Path], *, identity: Identity) -> subprocess.CompletedProcess[str]:
-    """Run a short program to its end as `identity`."""
+    """Run a short program to its end as `identity`; a Ctrl-C in the terminal does not reach it."""
     return subprocess.run(
         command,
         preexec_fn=identity.assume,
@@ -126,6 +126,7 @@ def run(command: Sequence[str | Path], *, identity: Identity) -> subprocess.Comp
         text=True,
         check=False,
         cwd="/",
+        start_new_session=True,
     )
 
 

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,7 +109,7 @@ class Stack:
         )
 
     def _migrate(self) -> None:
-        with migration_lock(self.database_url):
+        with migration_lock(self.database_url, wait=self.supervisor.look):
             self.tell("Applying migrations …")
             self.supervisor.run_to_end(self._python("migrate", "manage.py", "migrate", "--no-input"))
 
@@ -192,8 +192,9 @@ def check_durable(url: str) -> None:
 
 
 @contextmanager
-def migration_lock(url: str) -> Iterator[None]:
-    """Hold the advisory lock of migrations in a session of our own."""
+def migration_lock(url: str, *, wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the advisory lock of migrations in a session of our own; `wait` is called while another has it."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
+        while connection.execute("SELECT pg_try_advisory_lock(%s)", [MIGRATION_LOCK]).fetchone() != (True,):
+            wait()
         yield
