@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import DateTimeField, Func
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import DateTimeField, Func, OuterRef
 
-from ledger.models import ReviewItem, Tenant, User
+from ledger.models import ReviewGroup, ReviewItem, Tenant, User
 from review.models import TenantPermission
 from review.people import People, people_of
 from review.rights import Rights, rights_of
@@ -34,29 +35,39 @@ class NotPermitted(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """An item this person may see, what they may do with it, and the database's time when it was read."""
+    """An item this person may see, what they may do with it, and the database's time when it was read.
+
+    `groups` are the names of the tenant's review groups, `own_groups` of those this person is in.
+    """
 
     item: ReviewItem
     tenant: Tenant
     rights: Rights
     now: datetime
+    groups: tuple[str, ...]
+    own_groups: tuple[str, ...]
 
 
 def enter(user: User, item_id: str) -> Entry:
     """The item, if this person may see it. Raises `NotVisible`."""
-    item = _item(item_id)
+    item = _item(user, item_id)
     return _entry(item, rights_of(user, item.tenant))
 
 
 def enter_among(user: User, item_id: str) -> tuple[Entry, People]:
     """The same, with everybody of its tenant."""
-    item = _item(item_id)
+    item = _item(user, item_id)
     people = people_of(item.tenant)
     return _entry(item, people.rights_of(user)), people
 
 
-def _item(item_id: str) -> ReviewItem:
-    found = ReviewItem.objects.select_related(*_RELATED).annotate(read_at=ClockTimestamp())
+def _item(user: User, item_id: str) -> ReviewItem:
+    groups = ReviewGroup.objects.filter(tenant_id=OuterRef("tenant_id")).order_by("name")
+    found = ReviewItem.objects.select_related(*_RELATED).annotate(
+        read_at=ClockTimestamp(),
+        groups=ArraySubquery(groups.values("name")),
+        own_groups=ArraySubquery(groups.filter(members=user.pk).values("name")),
+    )
     item = found.filter(pk=item_id).first()
     if item is None:
         raise NotVisible(item_id)
@@ -67,7 +78,15 @@ def _item(item_id: str) -> ReviewItem:
 def _entry(item: ReviewItem, rights: Rights) -> Entry:
     if not rights.view:
         raise NotVisible(item.pk)
-    return Entry(item, item.tenant, rights, item.read_at)  # type: ignore[attr-defined]
+    read = vars(item)
+    return Entry(
+        item=item,
+        tenant=item.tenant,
+        rights=rights,
+        now=read["read_at"],
+        groups=tuple(read["groups"]),
+        own_groups=tuple(read["own_groups"]),
+    )
 
 
 class ClockTimestamp(Func):

@@ -57,9 +57,10 @@ def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
     )
 
 
-def decisions_of(item: ReviewItem) -> list[Decision]:
-    """Newest first; one query."""
-    return list(Decision.objects.filter(item=item).select_related("by").order_by("-at", "-pk"))
+def decisions_of(attempt: Attempt) -> list[Decision]:
+    """Every decision about an attempt, newest first, those that are votes with them; one query."""
+    related = ("by", "vote__approver", "vote__approval")
+    return list(attempt.decisions.select_related(*related).order_by("-at", "-pk"))
 
 
 def decision_view(decision: Decision) -> DecisionView:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ledger.approvals import Binding, binding_of
 from ledger.lifecycle import offers_for
-from ledger.models import Approval, Attempt, Decision, ReviewGroup, User
+from ledger.models import Approval, Attempt, Decision, User
 from ledger.policies import InForce, rule_in_force, rule_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
@@ -78,7 +78,8 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
     rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt)
     in_force = InForce(binding.policy, binding.rule) if binding else _now_refusing(attempt)
-    every_vote = cast_votes(attempt)
+    decisions = decisions_of(attempt)
+    every_vote = cast_votes(decisions)
     return _Read(
         user=user,
         entry=entry,
@@ -91,7 +92,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         people=people,
         barred=barred,
         votes=votes_of(attempt, every_vote, binding, people, barred, now),
-        decisions=decisions_of(entry.item),
+        decisions=decisions,
     )
 
 
@@ -128,7 +129,7 @@ def _page(read: _Read) -> ItemPage:
         entered_state_at=attempt.entered_state_at,
         due_at=item.due_at,
         overdue=is_overdue(item, now),
-        closing=closing_of(item, _last_deciding(read.decisions)),
+        closing=closing_of(item, _last_deciding(read)),
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),
         next_step=next_step(item, read.rule, read.approval, now),
@@ -171,16 +172,13 @@ def _actions(read: _Read) -> tuple[ActionView, ...]:
 def _assignees(read: _Read) -> tuple[AssigneeView, ...]:
     """Whom this person may give the item to: everybody who decides there, or themselves and their groups."""
     rights = read.entry.rights
-    groups = ReviewGroup.objects.filter(tenant=read.entry.tenant).order_by("name")
-    if rights.administer:
-        people = read.people.deciders
-    elif rights.decide:
-        people, groups = (read.user,), groups.filter(members=read.user)
-    else:
+    if not (rights.administer or rights.decide):
         return ()
+    people = read.people.deciders if rights.administer else (read.user,)
+    groups = read.entry.groups if rights.administer else read.entry.own_groups
     return (
         *(AssigneeView(person.get_username(), person.get_username()) for person in people),
-        *(AssigneeView(f"#{group.name}", f"Group {group.name}") for group in groups),
+        *(AssigneeView(f"#{name}", f"Group {name}") for name in groups),
     )
 
 
@@ -201,8 +199,9 @@ def _agent_words(attempt: Attempt) -> AgentWords:
     )
 
 
-def _last_deciding(decisions: list[Decision]) -> Decision | None:
-    return next((decision for decision in decisions if decision.kind not in OWNERSHIP), None)
+def _last_deciding(read: _Read) -> Decision | None:
+    own = (decision for decision in read.decisions if decision.item_id == read.entry.item.pk)
+    return next((decision for decision in own if decision.kind not in OWNERSHIP), None)
 
 
 def _name(person: User | None) -> str | None:

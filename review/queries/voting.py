@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledger.approvals import Binding
-from ledger.models import Approval, Attempt, User, Vote
+from ledger.models import Approval, Attempt, Decision, User, Vote
 from review.people import People
 from review.queries.marked import marked_text
 from review.queries.page import ApprovalView, Ballot, Votes, VoteView
@@ -52,9 +52,9 @@ def ballot_of(binding: Binding | None, now: datetime) -> Ballot | None:
     )
 
 
-def cast_votes(attempt: Attempt) -> list[Vote]:
-    """Every vote about an attempt, oldest first; one query."""
-    return list(attempt.votes.select_related("approver", "decision", "approval").order_by("at", "pk"))
+def cast_votes(decisions: Sequence[Decision]) -> list[Vote]:
+    """Those of an attempt's decisions that are votes, oldest first; they are read with the decisions."""
+    return [decision.vote for decision in reversed(decisions) if hasattr(decision, "vote")]
 
 
 def waiting_approval(votes: Sequence[Vote]) -> Approval | None:
