@@ -24,12 +24,18 @@ _LONGEST_NAME = 60
 
 
 class LedgerApi(NinjaAPI):
-    """Ninja's API with an OpenAPI document that says what really is answered."""
+    """Ninja's API with an OpenAPI document that says what really is answered. It is made once per process."""
+
+    _document: dict[str, Any] | None = None
 
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> Any:
-        return made_true(super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params))
+        if self._document is None:
+            self._document = made_true(
+                super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+            )
+        return self._document
 
 
 api = LedgerApi(

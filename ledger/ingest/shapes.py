@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from ledger.events import SYSTEM
 from ledger.ingest import answers
-from ledger.lifecycle import Standing, standing_of
+from ledger.lifecycle import Standing
+from ledger.lifecycle.case import Case
+from ledger.lifecycle.standing import standing_in
 from ledger.models import Attempt, Delivery, Event, Operation, Run, RunCheckpoint
 from ledger.queries.for_agents import newest_checkpoint, speaking_attempt
 from ledger.rules.keys import correlation_id
@@ -80,14 +84,14 @@ def leave_answer(request: HttpRequest, standing: Standing) -> answers.LeaveAnswe
     )
 
 
-def operation_answer(request: HttpRequest, operation: Operation) -> answers.OperationAnswer:
+def operation_answer(request: HttpRequest, operation: Operation, now: datetime) -> answers.OperationAnswer:
     """An operation read by `operations_of`, with its attempts oldest first."""
     attempts = list(operation.attempts.all())
     speaking = speaking_attempt(attempts)
     # Where an operation is relinked, the standing is its target's.
     own = {"operation_id": operation.pk, "outcome": Outcome(operation.outcome)}
     return answers.OperationAnswer(
-        **{**standing_fields(request, standing_of(speaking)), **own},
+        **{**standing_fields(request, _standing(operation, speaking, now)), **own},
         operation_key=operation.operation_key,
         tool=speaking.tool,
         run=operation.run.name if operation.run else None,
@@ -99,6 +103,19 @@ def operation_answer(request: HttpRequest, operation: Operation) -> answers.Oper
         attempts=[_attempt_line(attempt) for attempt in attempts],
         deliveries=[_delivery_line(delivery) for delivery in operation.deliveries.all()],
     )
+
+
+def _standing(operation: Operation, attempt: Attempt, now: datetime) -> Standing:
+    """Where an attempt stands, from what `operations_of` has read already."""
+    case = Case(
+        operation=operation,
+        attempts=list(operation.attempts.all()),
+        items={item.attempt_id: item for item in operation.review_items.all()},
+        approvals={approval.attempt_id: approval for approval in operation.approvals.all()},
+        actor=SYSTEM,
+        now=now,
+    )
+    return standing_in(case, attempt)
 
 
 def event_line(event: Event) -> answers.EventLine:

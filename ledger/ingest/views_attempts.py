@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
@@ -37,9 +37,11 @@ from ledger.ingest.shapes import (
     stored_args,
 )
 from ledger.lifecycle import (
+    LeaveGiven,
     LeaveProblem,
     LeaveRefused,
     OutcomeReport,
+    Standing,
     declare_worker_dead,
     extend_lease,
     give_leave,
@@ -64,7 +66,7 @@ def post_dispatch(
 ) -> answers.LeaveAnswer:
     """Ask for leave. Only a 200 authorises sending, only its arguments; report on the attempt it names."""
     answer = call_verb(
-        give_leave,
+        _leave_and_standing,
         key=key_of(request),
         attempt_id=checked_id(attempt_id),
         worker_id=body.worker_id,
@@ -73,8 +75,15 @@ def post_dispatch(
     )
     if isinstance(answer, LeaveRefused):
         raise _no_leave(request, answer)
-    mark_replayed(response, replayed=answer.replayed)
-    return leave_answer(request, standing_of(answer.attempt))
+    leave, standing = answer
+    mark_replayed(response, replayed=leave.replayed)
+    return leave_answer(request, standing)
+
+
+def _leave_and_standing(**asked: Any) -> LeaveRefused | tuple[LeaveGiven, Standing]:
+    """Read in the transaction that gives leave: a moment later the attempt may have gone on."""
+    answer = give_leave(**asked)
+    return answer if isinstance(answer, LeaveRefused) else (answer, standing_of(answer.attempt))
 
 
 def _no_leave(request: HttpRequest, refused: LeaveRefused) -> Problem:

@@ -32,6 +32,7 @@ from ledger.ingest.shapes import (
 from ledger.lifecycle import UnknownObject, cancel_operation
 from ledger.models import Operation
 from ledger.queries.for_agents import Place, Wanted, events_after, operations_newest_first, operations_of
+from ledger.transactions import database_clock
 
 router = Router(tags=["operations"])
 
@@ -55,9 +56,9 @@ def get_operations(
         most=filters.limit + 1,
     )
     page = found[: filters.limit]
-    more = len(found) > len(page)
+    more, now = len(found) > len(page), database_clock()
     return answers.OperationsAnswer(
-        operations=[operation_answer(request, operation) for operation in page],
+        operations=[operation_answer(request, operation, now) for operation in page],
         next_cursor=cursor_after(this_list, [page[-1].created_at.isoformat(), page[-1].pk]) if more else None,
     )
 
@@ -80,7 +81,7 @@ def _wanted(filters: OperationFilters) -> Wanted:
 )
 def get_operation(request: HttpRequest, operation_id: str) -> answers.OperationAnswer:
     """One operation with its attempts and deliveries."""
-    return operation_answer(request, _operation(request, operation_id))
+    return operation_answer(request, _operation(request, operation_id), database_clock())
 
 
 @router.get(

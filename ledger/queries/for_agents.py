@@ -8,7 +8,18 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
-from ledger.models import Agent, Attempt, Event, Operation, ReviewGroup, Run, RunCheckpoint, User
+from ledger.models import (
+    Agent,
+    Approval,
+    Attempt,
+    Event,
+    Operation,
+    ReviewGroup,
+    ReviewItem,
+    Run,
+    RunCheckpoint,
+    User,
+)
 from ledger.rules.states import State, is_live
 
 
@@ -33,12 +44,20 @@ class Place:
 
 
 def operations_of(tenant_id: int) -> QuerySet[Operation]:
-    """The tenant's operations with all that an answer about them shows."""
-    attempts = Attempt.objects.select_related("policy").order_by("number")
+    """The tenant's operations with all that an answer shows: of items and approvals the open ones only."""
+    attempts = Attempt.objects.select_related("policy", "relinked_to").order_by("number")
+    items = ReviewItem.objects.filter(closed_at=None)
+    approvals = Approval.objects.filter(used_at=None, voided_at=None)
     return (
         Operation.objects.filter(tenant_id=tenant_id)
         .select_related("run")
-        .prefetch_related(Prefetch("attempts", attempts), "deliveries__destination", "deliveries__settlement")
+        .prefetch_related(
+            Prefetch("attempts", attempts),
+            Prefetch("review_items", items),
+            Prefetch("approvals", approvals),
+            "deliveries__destination",
+            "deliveries__settlement",
+        )
     )
 
 
