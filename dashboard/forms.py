@@ -42,16 +42,6 @@ class DecisionForm(forms.Form):
     )
     field_order = ("what", "to", "typed", "reference", "new_provider_key", "why")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name, field in self.fields.items():
-            described = [f"id_{name}_help"] if field.help_text else []
-            described += [f"id_{name}_error"] if name in self.errors else []
-            if described:
-                field.widget.attrs["aria-describedby"] = " ".join(described)
-            if name in self.errors:
-                field.widget.attrs["aria-invalid"] = "true"
-
 
 class ApproveForm(DecisionForm):
     """`shown_digest` is what the person saw, `shown_meaning` its words: to show what has changed since."""
@@ -73,7 +63,7 @@ class RejectForm(DecisionForm):
         required=False,
         max_length=LONGEST_REFERENCE,
         widget=_line(),
-        label="Provider's reference, if it happened",
+        label="Provider’s reference, if it happened",
     )
 
 
@@ -96,7 +86,7 @@ class ReferenceForm(DecisionForm):
     reference = forms.CharField(
         max_length=LONGEST_REFERENCE,
         widget=_line(),
-        label="Provider's reference",
+        label="Provider’s reference",
         help_text="The id under which the provider has it, for example re_000042.",
         error_messages={"required": "Name the provider's record: it is the evidence."},
     )

@@ -11,12 +11,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.icons import PATHS, STATE_ICONS, STATE_WORDS
+from ledger.rules.authority import Reason
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind
 from review.queries import ContentHash
 from review.queries.marked import Mark, Segment
+from review.queries.words import AUTHORITY_WORDS
 
 register = template.Library()
+
+AUTHORITY_CODES = frozenset(reason.value for reason in AUTHORITY_WORDS)
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -99,9 +102,15 @@ def _shown(segment: Segment) -> SafeString | str:
 
 
 @register.filter
-def decision_slug(kind: DecisionKind) -> str:
-    """How a decision is named in an address."""
-    return kind.value.replace("_", "-")
+def in_words(reasons: Iterable[str]) -> str:
+    """Reasons as sentences; authority's codes stay beside their words, as answers and events have them."""
+    return " ".join(_in_words(reason) for reason in reasons)
+
+
+def _in_words(reason: str) -> str:
+    if reason not in AUTHORITY_CODES:
+        return reason
+    return f"{AUTHORITY_WORDS[Reason(reason)]} ({reason})"
 
 
 @register.filter

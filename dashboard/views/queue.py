@@ -13,7 +13,6 @@ from dashboard import filters
 from dashboard.access import requires
 from dashboard.http import Request, page, page_or_part
 from ledger.rules.states import State
-from ledger.rules.vocabulary import ReviewReason
 from review.queries import TAB_LABELS, BadFilter, QueuePage, Tab, queue
 from review.queries.changes import changes_since
 from review.queries.words import REASON_WORDS
@@ -65,7 +64,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "first_page": filters.kept_query(request.GET, cursor=None) if request.GET.get("cursor") else "",
         "address": _address(request),
         "states": OPEN_STATES,
-        "reasons": tuple((reason, REASON_WORDS[reason]) for reason in ReviewReason),
+        "reasons": tuple(REASON_WORDS.items()),
     }
 
 

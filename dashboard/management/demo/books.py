@@ -17,6 +17,8 @@ Thing = dict[str, Any]
 PREFIXES = {"refunds": "re", "messages": "msg", "tickets": "tkt", "deployments": "dep"}
 DONE_WORDS = {"refunds": "succeeded", "messages": "sent", "tickets": "open", "deployments": "live"}
 CANARY_ID = "canary"
+SLOW_METHOD, SLOW_WORD = "bank transfer", "pending"
+"""A refund by this method stays in this state until the bank settles it."""
 
 
 class KeyReuseError(Exception):
@@ -28,6 +30,12 @@ def correlation_of(thing: Mapping[str, Any]) -> str:
     metadata = thing.get("metadata")
     found = metadata.get("correlation_id") if isinstance(metadata, Mapping) else None
     return str(found or thing.get("correlation_id") or "")
+
+
+def first_status(resource: str, body: Mapping[str, Any]) -> str:
+    """What a new thing's status is, unless its body names one."""
+    slow = resource == "refunds" and body.get("method") == SLOW_METHOD
+    return SLOW_WORD if slow else DONE_WORDS[resource]
 
 
 class Books:
@@ -53,7 +61,7 @@ class Books:
                     raise KeyReuseError
                 return self._things[resource][earlier[0]], False
             thing_id = f"{PREFIXES[resource]}_{len(self._things[resource]):06d}"
-            thing = {"status": DONE_WORDS[resource], **body, "id": thing_id}
+            thing = {"status": first_status(resource, body), **body, "id": thing_id}
             self._append({"resource": resource, "key": key, "body": body, "thing": thing})
             return thing, True
 

@@ -1,0 +1,30 @@
+"""The cast, and browsers without a browser for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from ledger.models import User
+from tests.support.cast import Cast, cast
+
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def people(db: None) -> Cast:
+    return cast()
+
+
+@pytest.fixture
+def signed_in() -> SignIn:
+    """A client in which this person has signed in."""
+
+    def sign_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return sign_in

@@ -1,0 +1,157 @@
+"""Presses: what is recorded, what is refused, and what a person sees of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.test import Client
+
+from ledger.models import Decision, ReviewItem, Vote
+from ledger.rules.states import State
+from ledger.rules.vocabulary import DecisionKind
+from review import decisions
+from review.queries import item_page
+from tests.dashboard.conftest import SignIn
+from tests.support import make
+from tests.support.cast import Cast
+
+
+def press(client: Client, item: ReviewItem, decision: str, *, htmx: bool = False, **typed: Any) -> Any:
+    headers = {"HX-Request": "true"} if htmx else {}
+    return client.post(f"/review/{item.pk}/{decision}/?tab=all", typed, headers=headers)
+
+
+def in_review(people: Cast) -> ReviewItem:
+    return make.item_of(make.for_a_person(people.key))
+
+
+def state_of(item: ReviewItem) -> str:
+    return make.fresh(item.attempt).state
+
+
+def test_confirming_is_answered_with_state_event_and_hash(people: Cast, signed_in: SignIn) -> None:
+    item, client = in_review(people), signed_in(people.operator)
+    other = in_review(people)
+    answer = press(client, item, "confirm-happened", why="seen in their console", reference="tkt_7")
+    assert answer.status_code == 303
+    assert state_of(item) == State.OUTCOME_CONFIRMED
+    body = client.get(answer["Location"]).content.decode()
+    assert "Recorded: Confirm it happened by operator" in body
+    event = item.operation.events.order_by("sequence").get(kind="review.decided")
+    assert f"event {event.sequence}" in body
+    assert event.hash[-8:] in body
+    assert f"/review/{other.pk}/?tab=all" in body
+
+
+def test_with_htmx_the_answer_is_a_page_to_go_to(people: Cast, signed_in: SignIn) -> None:
+    answer = press(
+        signed_in(people.operator), in_review(people), "reject", htmx=True, why="no", what="not_known"
+    )
+    assert answer.status_code == 200
+    assert "answer=" in answer["HX-Redirect"]
+
+
+def test_a_decision_wants_a_reason(people: Cast, signed_in: SignIn) -> None:
+    item = in_review(people)
+    answer = press(signed_in(people.operator), item, "confirm-happened", why="  ", reference="tkt_7")
+    assert answer.status_code == 422
+    body = answer.content.decode()
+    assert "Type a reason" in body
+    assert 'value="tkt_7"' in body
+    assert not Decision.objects.exists()
+
+
+def test_rejecting_what_was_sent_asks_what_became_of_it(people: Cast, signed_in: SignIn) -> None:
+    item, client = in_review(people), signed_in(people.operator)
+    assert press(client, item, "reject", why="no").status_code == 422
+    assert press(client, item, "reject", why="no", what="did_not").status_code == 303
+    assert state_of(item) == State.FAILED
+
+
+def test_approving_shows_what_it_binds_and_counts_one_person_once(people: Cast, signed_in: SignIn) -> None:
+    item, client = make.item_of(make.held(people.key)), signed_in(people.approver)
+    form = client.get(f"/review/{item.pk}/approve/").content.decode()
+    ballot = item_page(people.approver, item.pk).ballot
+    assert ballot is not None
+    assert ballot.digest in form
+    assert "new_provider_key" not in form  # nothing was sent that a new key could double
+    answer = press(client, item, "approve", why="planned", shown_digest=ballot.digest)
+    assert answer.status_code == 303
+    assert Vote.objects.get().meaning == ballot.meaning
+    assert state_of(item) == State.INTENT_RECORDED
+
+
+def test_an_approval_of_something_else_than_was_shown_is_refused_with_the_difference(
+    people: Cast, signed_in: SignIn
+) -> None:
+    item, client = make.item_of(make.held(people.key)), signed_in(people.approver)
+    ballot = item_page(people.approver, item.pk).ballot
+    assert ballot is not None
+    stricter = {**make.TOOLS, make.DEPLOY: {**make.TOOLS[make.DEPLOY], "approvals": 2}}
+    make.policy(people.tenant, by=people.admin, tools=stricter)
+    answer = press(
+        client, item, "approve", why="as planned", shown_digest=ballot.digest, shown_meaning=ballot.meaning
+    )
+    assert answer.status_code == 409
+    body = answer.content.decode()
+    assert "as planned" in body
+    assert "<del>" in body
+    assert "<ins>" in body
+    assert not Vote.objects.exists()
+    now = item_page(people.approver, item.pk).ballot
+    assert now is not None
+    assert now.digest in body
+
+
+def test_the_loser_of_a_race_sees_who_what_when_and_keeps_the_reason(people: Cast, signed_in: SignIn) -> None:
+    item = in_review(people)
+    decisions.confirm_did_not_happen(people.second_operator, item.pk, why="their log is empty")
+    answer = press(signed_in(people.operator), item, "confirm-happened", why="I saw it", reference="tkt_7")
+    assert answer.status_code == 409
+    body = answer.content.decode()
+    for part in ("Confirm it did not happen", "second-operator", "their log is empty", "I saw it", "ago"):
+        assert part in body or (part == "ago" and "now" in body), part
+    assert Decision.objects.count() == 1
+
+
+def test_an_item_claimed_by_another_must_be_taken_over_first(people: Cast, signed_in: SignIn) -> None:
+    item = in_review(people)
+    assert press(signed_in(people.second_operator), item, "claim").status_code == 303
+    client = signed_in(people.operator)
+    assert press(client, item, "reject", why="no", what="did_not").status_code == 409
+    assert press(client, item, "take-over", why="they went home").status_code == 303
+    assert press(client, item, "reject", why="no", what="did_not").status_code == 303
+
+
+def test_corrected_arguments_are_shown_before_they_are_recorded(people: Cast, signed_in: SignIn) -> None:
+    item, client = make.item_of(make.held(people.key)), signed_in(people.operator)
+    typed = json.dumps({"version": "2026.12"})
+    shown = press(client, item, "relink-arguments", why="typo", typed=typed, step="compare")
+    assert shown.status_code == 200
+    body = shown.content.decode()
+    assert "What changes: 1 field" in body
+    assert "2026.11" in body
+    assert not Decision.objects.exists()
+    assert press(client, item, "relink-arguments", why="typo", typed=typed, step="record").status_code == 303
+    assert Decision.objects.get().kind == DecisionKind.RELINK_ARGUMENTS
+    assert state_of(item) == State.SUPERSEDED
+
+
+def test_unreadable_arguments_are_given_back_as_typed(people: Cast, signed_in: SignIn) -> None:
+    item, client = make.item_of(make.held(people.key)), signed_in(people.operator)
+    for step in ("compare", "record"):
+        answer = press(client, item, "relink-arguments", why="typo", typed='{"a": 1, "a": 2}', step=step)
+        assert answer.status_code == 422
+        body = answer.content.decode()
+        assert "appears twice" in body
+        assert "{&quot;a&quot;: 1, &quot;a&quot;: 2}" in body
+    assert not Decision.objects.exists()
+
+
+def test_an_item_is_assigned_only_within_its_tenant(people: Cast, signed_in: SignIn) -> None:
+    item, client = in_review(people), signed_in(people.admin)
+    assert press(client, item, "assign", why="hers", to="stranger").status_code == 422
+    assert press(client, item, "assign", why="hers", to="operator").status_code == 303
+    item.refresh_from_db()
+    assert item.owner == people.operator
