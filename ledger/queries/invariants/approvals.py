@@ -112,6 +112,19 @@ def sends_with_approval_have_their_use(scope: Scope) -> Iterable[Broken]:
     return scope.select(sql, superseded=str(EventKind.SUPERSEDED), doubtful=doubtful)
 
 
+def what_was_held_waits_with_its_approval(scope: Scope) -> Iterable[Broken]:
+    """Only an approval brings a held attempt to INTENT_RECORDED; without one it belongs to the desk."""
+    sql = """
+        SELECT attempt.tenant_id, attempt.id, 'was held and waits for its agent without an approval'
+        FROM ledger_attempt attempt
+        WHERE attempt.state = %(recorded)s AND attempt.held_at IS NOT NULL
+          AND NOT EXISTS (
+              SELECT 1 FROM ledger_approval approval
+              WHERE approval.attempt_id = attempt.id AND used_at IS NULL AND voided_at IS NULL)
+    """
+    return scope.select(sql, recorded=str(State.INTENT_RECORDED))
+
+
 def approvers_were_not_in_conflict(scope: Scope) -> Iterable[Broken]:
     """Nobody approves what they own, asked for, or corrected; admins and superusers are not exempt."""
     return scope.select("""
@@ -205,6 +218,7 @@ CHECKS: tuple[Check, ...] = (
     approvals_are_used_in_their_time,
     uses_equal_what_was_sent,
     sends_with_approval_have_their_use,
+    what_was_held_waits_with_its_approval,
     approvers_were_not_in_conflict,
     approvers_had_not_changed_the_rule,
     votes_are_decisions_of_their_approver,

@@ -251,6 +251,11 @@ APPROVALS = (
         "DELETE FROM ledger_approvaluse WHERE attempt_id = %(sent_again)s",
     ),
     Fault(
+        approvals.what_was_held_waits_with_its_approval,
+        "approved",
+        "UPDATE ledger_approval SET voided_at = now() WHERE id = %(approved_approval)s",
+    ),
+    Fault(
         approvals.approvers_were_not_in_conflict,
         "vote:approved_sent",
         "UPDATE ledger_attempt SET requested_by_id = (SELECT min(approver_id) FROM ledger_vote "

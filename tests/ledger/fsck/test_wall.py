@@ -1,4 +1,4 @@
-"""The catalogue of the wall: each reference between tenant rows has its foreign key over (tenant_id, column)."""
+"""The catalogue of the wall: each reference between tenant rows has its key over (tenant_id, column)."""
 
 import pytest
 from django.db import connection
