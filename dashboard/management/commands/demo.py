@@ -1,0 +1,117 @@
+"""`manage.py demo`: fill a running ledger with sample people and an agent that is killed on purpose."""
+
+from __future__ import annotations
+
+import os
+import signal
+from argparse import ArgumentParser
+from types import FrameType
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import connection
+
+from dashboard.management.demo.cast import PEOPLE, TENANTS
+from dashboard.management.demo.conductor import Conductor
+from dashboard.management.demo.programs import Agent, Bank, ProgramFailed, start_bank
+from dashboard.management.demo.seed import seed
+from dashboard.management.demo.state import DemoRunsAlready, Secrets, Work, only_demo
+from ledger.management.command import Exit, Stopped
+
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+FIRST_STEPS = """
+What to try first
+  1. Sign in as ada, open a ticket that may or may not have been opened, and approve or confirm it.
+  2. Approve the deployment as ada, then as bruno: it needs two people, and within seconds the agent sends it.
+  3. Open “refund … (changed)”: the same key with another amount, side by side, and why nobody can approve it.
+"""
+
+
+class StopRequested(Exception):
+    """Ctrl-C or SIGTERM arrived."""
+
+
+class Command(BaseCommand):
+    help = "Sample tenants, people and policies, a provider, and an agent that is killed on purpose."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--port", type=int, help="where the ledger listens on this machine (default: LEDGER_URL, or 8000)"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        if not settings.DEVELOPMENT:
+            raise Stopped(Exit.REFUSED, "Sample people with printed passwords do not belong in production.")
+        try:
+            with only_demo(settings.HOME.path / "demo"):
+                _catch_signals()
+                self._run(_address(options["port"]))
+        except StopRequested:
+            self._tell("demo: stopped")
+        except DemoRunsAlready as already:
+            raise Stopped(Exit.CONFLICT, str(already)) from already
+        except ProgramFailed as failed:
+            raise Stopped(Exit.UNAVAILABLE, f"The demo's provider does not start: {failed}.") from failed
+
+    def _run(self, address: str) -> None:
+        home = settings.HOME.path
+        known, work = Secrets.at(home / "demo.json"), Work.at(home / "demo" / "work.json")
+        bank = start_bank(home / "demo" / "provider", wanted_port=known.provider_port)
+        try:
+            known.provider_port = bank.port
+            known.save()
+            if seed(known, bank.url) or not work.series:
+                work.begin_series()
+            connection.close()
+            self._tell(_introduction(address, known))
+            self._conduct(address, bank, known, work)
+        finally:
+            bank.kill()
+
+    def _conduct(self, address: str, bank: Bank, known: Secrets, work: Work) -> None:
+        agents = {
+            tenant.slug: Agent(
+                tenant.agent,
+                ledger_url=address,
+                api_key=known.api_keys[tenant.slug],
+                provider_url=bank.url,
+            )
+            for tenant in TENANTS
+        }
+        conductor = Conductor(agents, bank, work, self._tell)
+        try:
+            conductor.run()
+        finally:
+            conductor.stop()
+
+    def _tell(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+def _address(port: int | None) -> str:
+    if port is not None:
+        return f"http://127.0.0.1:{port}"
+    return os.environ.get("LEDGER_URL") or "http://127.0.0.1:8000"
+
+
+def _introduction(address: str, known: Secrets) -> str:
+    rows = [("user", "password", "may")]
+    rows += [(person.username, known.password_of(person.username), person.may) for person in PEOPLE]
+    table = "\n".join(f"  {user:<8}{password:<17}{may}" for user, password, may in rows)
+    return f"\nSign in at {address}/sign-in/\n\n{table}\n{FIRST_STEPS}"
+
+
+def _catch_signals() -> None:
+    """The first signal stops the demo; more of them do not disturb the clearing up."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        raise StopRequested
+
+    for number in STOPPING:
+        signal.signal(number, stop)
