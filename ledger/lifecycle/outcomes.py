@@ -27,8 +27,7 @@ def record_outcome(*, key: ApiKey, attempt_id: str, report: OutcomeReport) -> Ou
         if _was_told(attempt, EventKind.OUTCOME_REPORTED, report.as_data):
             return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
         case.record(EventKind.OUTCOME_REPORTED, attempt, **report.as_data)
-        references = {report.result_ref, report.provider_request_id}
-        follows = _judged(case, attempt, key, report.as_rule, references)
+        follows = _judged(case, attempt, key, report.as_rule, report.result_ref, report.provider_request_id)
         _keep_evidence(case, attempt, report, trusted=key.revoked_at is None)
         _apply(case, attempt, follows, report)
         count_usage_of(case, attempt, report.usage)
@@ -47,7 +46,7 @@ def record_provider_request(
             return standing_in(case, attempt)
         case.record(EventKind.PROVIDER_REQUEST, attempt, **said)
         report = Report(Reported.UNKNOWN, receipt=True)
-        follows = _judged(case, attempt, key, report, {provider_request_id})
+        follows = _judged(case, attempt, key, report, "", provider_request_id)
         expected = follows.row in ("lost_contact", "final")
         void_all_approvals(case, "provider request id reported")
         _keep_reference(case, attempt, provider_request_id, trusted=key.revoked_at is None)
@@ -91,8 +90,10 @@ def declare_worker_dead(*, key: ApiKey, worker_id: str) -> list[Standing]:
     return standings
 
 
-def _judged(case: Case, attempt: Attempt, key: ApiKey, report: Report, references: set[str]) -> Settles:
-    confirmed = case.confirmed
+def _judged(
+    case: Case, attempt: Attempt, key: ApiKey, report: Report, result_ref: str, request_id: str
+) -> Settles:
+    confirmed, references = case.confirmed, {result_ref, request_id}
     facts = ReportFacts(
         state=State(attempt.state),
         sent=attempt.was_sent,
@@ -101,18 +102,17 @@ def _judged(case: Case, attempt: Attempt, key: ApiKey, report: Report, reference
         confirm_by_lookup=case.rule(attempt).confirm == "lookup",
         other_confirmed=confirmed is not None and confirmed.pk != attempt.pk,
         same_effect=confirmed is not None and is_same_effect(confirmed, references),
-        second_reference=_is_second_reference(attempt, references),
+        second_reference=_is_second_reference(attempt, request_id),
         contradicted=attempt.success_reported or attempt.positive_evidence,
         no_new_send=case.operation.cancelled_at is not None or attempt.closed_to_sending_at is not None,
     )
     return judge(facts, report)
 
 
-def _is_second_reference(attempt: Attempt, references: set[str]) -> bool:
+def _is_second_reference(attempt: Attempt, request_id: str) -> bool:
     """Only a provider request id can be a second one; a result reference may well name the same request."""
-    named = references - {""}
-    known = {attempt.provider_request_id, attempt.result_ref} - {""}
-    return bool(attempt.provider_request_id and named and not named & known)
+    known = {attempt.provider_request_id, attempt.result_ref}
+    return bool(attempt.provider_request_id and request_id and request_id not in known)
 
 
 def _keep_evidence(case: Case, attempt: Attempt, report: OutcomeReport, *, trusted: bool) -> None:

@@ -1,0 +1,43 @@
+"""Which references name the same effect, and which are a second one."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger import lifecycle
+from ledger.models import ApiKey, Attempt
+from ledger.rules.states import State
+from ledger.transactions import durable
+from tests.support import make
+from tests.support.cast import Cast, cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def name_request(by: ApiKey, attempt: Attempt, name: str) -> Attempt:
+    durable(
+        lambda: lifecycle.record_provider_request(
+            key=by, attempt_id=attempt.pk, worker_id="worker-1", provider_request_id=name
+        )
+    )
+    return make.fresh(attempt)
+
+
+def test_a_result_may_have_another_name_than_its_request(people: Cast) -> None:
+    attempt = name_request(people.key, make.dispatched(people.key), "req_1")
+    attempt = make.reported(people.key, attempt, "succeeded", result_ref="msg_1")
+    assert attempt.state == State.OUTCOME_CONFIRMED
+    assert (attempt.provider_request_id, attempt.result_ref) == ("req_1", "msg_1")
+
+
+@pytest.mark.parametrize("outcome", ["succeeded", "unknown"])
+def test_a_second_request_id_is_for_a_person(people: Cast, outcome: str) -> None:
+    attempt = name_request(people.key, make.dispatched(people.key), "req_1")
+    attempt = make.reported(people.key, attempt, outcome, provider_request_id="req_2")
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "conflicting_evidence")
+    assert attempt.provider_request_id == "req_1"
