@@ -142,7 +142,12 @@ def test_the_triggers_refuse_what_the_table_refuses() -> None:
 def _database_allows(
     attempt: Attempt, source: State, target: State, *, dispatched: bool, maybe_sent: bool, conflict: bool
 ) -> bool:
-    planted = {"id": attempt.pk, "state": str(source), "dispatched": dispatched, "maybe_sent": maybe_sent}
+    planted: dict[str, str | bool] = {
+        "id": attempt.pk,
+        "state": str(source),
+        "dispatched": dispatched,
+        "maybe_sent": maybe_sent,
+    }
     reason = "conflicting_evidence" if conflict else "unknown"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
