@@ -10,7 +10,7 @@ from ledger import approvals
 from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
 from ledger.authority import authority_for_page
 from ledger.faults import fault_point
-from ledger.lifecycle.case import Case, is_live_attempt
+from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
 from ledger.lifecycle.freshness import proven_absent_lately
 from ledger.lifecycle.moves import move
@@ -20,7 +20,7 @@ from ledger.models.ids import approval_id
 from ledger.rules.authority import Refused
 from ledger.rules.budgets import How
 from ledger.rules.states import OPEN_QUESTION, State
-from ledger.rules.vocabulary import DecisionKind, EventKind, ReviewReason
+from ledger.rules.vocabulary import DecisionKind, EventKind
 
 _UNSENT = (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
 
@@ -76,11 +76,10 @@ def _other_attempts(case: Case, attempt: Attempt) -> DecisionRefused | None:
         return DecisionRefused("already-done", f"Attempt {case.confirmed.number} is confirmed: it was done.")
     if case.has_open_conflict:
         return DecisionRefused("conflict-open", "What is known contradicts itself: decide that first.")
-    live = [a for a in case.attempts if a.pk != attempt.pk and a.was_sent and is_live_attempt(a)]
-    if [a for a in live if a.state != State.FAILED_RETRYABLE]:
+    live = case.live()
+    if live is not None and live.pk != attempt.pk and not _gives_way(live, attempt):
         return DecisionRefused(
-            "other-attempt-live",
-            f"Attempt {live[0].number} was sent and is {live[0].state}: it must be settled first.",
+            "other-attempt-live", f"Attempt {live.number} is {live.state}: it must be settled first."
         )
     if case.undecided_send_beside(attempt):
         return DecisionRefused("other-attempt-live", "Another attempt may have been sent: decide that first.")
@@ -176,10 +175,13 @@ def _approve(case: Case, attempt: Attempt, votes: list[Vote]) -> None:
         case.record(EventKind.APPROVAL_GIVEN, attempt, **said)
 
 
-def _supersede_unsent_sibling(case: Case, variant: Attempt) -> None:
-    """A held variant takes the one live place of what was not sent."""
-    if variant.reason != ReviewReason.ARGUMENTS_CHANGED:
-        return
+def _gives_way(live: Attempt, attempt: Attempt) -> bool:
+    """What was not sent, or proven to have had no effect, gives way to a held attempt with other content."""
+    return attempt.is_held and attempt.number > 1 and live.state in _UNSENT
+
+
+def _supersede_unsent_sibling(case: Case, held: Attempt) -> None:
+    """A held variant or correction takes the one live place."""
     for sibling in case.attempts:
-        if sibling.pk != variant.pk and sibling.state in _UNSENT:
-            move(case, sibling, State.SUPERSEDED, how=How.PERSON, said={"replaced_by": variant.pk})
+        if sibling.pk != held.pk and _gives_way(sibling, held):
+            move(case, sibling, State.SUPERSEDED, how=How.PERSON, said={"replaced_by": held.pk})

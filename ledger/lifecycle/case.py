@@ -70,10 +70,11 @@ class Case:
         )
 
     def held_variant(self) -> Attempt | None:
-        """The held attempt that came in with other arguments under this operation's key."""
-        return next(
-            (a for a in self.attempts if a.is_held and a.reason == ReviewReason.ARGUMENTS_CHANGED), None
-        )
+        """The held attempt that came in with other arguments under this operation's key, or was corrected.
+
+        Only such a one is held and not the first, whatever its reason became: an approval of it may expire.
+        """
+        return next((a for a in self.attempts if a.is_held and a.number > 1), None)
 
     def rule(self, attempt: Attempt) -> Rule:
         return rule_of(attempt)

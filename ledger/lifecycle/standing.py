@@ -63,22 +63,26 @@ def is_waiting(approval: Approval | None, now: datetime) -> bool:
 
 def _directive(case: Case, attempt: Attempt) -> Directive:
     state = State(attempt.state)
-    variant = case.held_variant()
-    waits_for_variant = (
-        variant is not None
-        and variant.pk != attempt.pk
-        and state in (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
-    )
+    approved = is_waiting(case.approvals.get(attempt.pk), case.now)
     return directive_of(
         StandingFacts(
             state=state,
             any_confirmed=case.confirmed is not None,
-            on_hold=waits_for_variant or case.has_open_conflict,
-            approved=is_waiting(case.approvals.get(attempt.pk), case.now),
+            on_hold=case.has_open_conflict or _waits_for_another(case, attempt, approved=approved),
+            approved=approved,
             backing_off=attempt.send_again_at is not None and case.now < attempt.send_again_at,
             ledger_executes=rule_of(attempt).executor == "ledger",
         )
     )
+
+
+def _waits_for_another(case: Case, attempt: Attempt, *, approved: bool) -> bool:
+    """Would leave be refused until another attempt of the operation is decided?"""
+    unsent = attempt.state in (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
+    variant = case.held_variant()
+    if unsent and variant is not None and variant.pk != attempt.pk:
+        return True
+    return (unsent or approved) and case.undecided_send_beside(attempt)
 
 
 def _relink_target(attempt: Attempt) -> Standing | None:
