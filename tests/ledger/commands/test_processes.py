@@ -2,15 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from django.db import connection
 
-from ledger.models import Tenant
+from ledger.models import Pulse, Tenant
 
 ROOT = Path(__file__).parents[3]
 
@@ -69,3 +71,19 @@ def test_no_database_is_exit_five_with_the_mend(address: str) -> None:
     assert json.loads(failed.stdout)["error"] == "unavailable"
     assert "manage.py up" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_loop_runs_until_sigterm_and_ends_well(database: str) -> None:
+    environment = {**os.environ, "DATABASE_URL": database, "LEDGER_LOG_LEVEL": "WARNING"}
+    command = [sys.executable, "manage.py", "sweep", "--every", "0.05"]
+    loop = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        give_up_at = time.monotonic() + 30
+        while not Pulse.objects.filter(name="sweep").exists() and time.monotonic() < give_up_at:
+            assert loop.poll() is None
+        loop.send_signal(signal.SIGTERM)
+        said, _ = loop.communicate(timeout=10)
+    finally:
+        loop.kill()
+    assert loop.returncode == 0
+    assert said.startswith("Stopped after ")

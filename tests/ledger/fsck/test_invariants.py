@@ -9,7 +9,8 @@ from ledger.queries.invariants import INVARIANTS, findings
 from ledger.queries.invariants.scope import Scope
 from ledger.rules.states import State
 from tests.ledger.fsck.conftest import Plant
-from tests.ledger.fsck.faults import FAULTS, Fault
+from tests.ledger.fsck.fault import Fault
+from tests.ledger.fsck.faults import FAULTS
 from tests.ledger.fsck.many_states import ManyStates
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,24 @@
+"""A planted fault: what a bug of ours, or a hand in the database, could do, and who must find it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ledger.queries.invariants.scope import Check
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`subject` names what must be found: a story of `many_states`, or the text itself."""
+
+    check: Check
+    subject: str
+    sql: str
+
+    def __str__(self) -> str:
+        return f"{self.check.__name__}-{self.subject}"
+
+
+def without(table: str, *constraints: str) -> str:
+    """The statements that take constraints away."""
+    return "".join(f"ALTER TABLE {table} DROP CONSTRAINT {name}; " for name in constraints)
