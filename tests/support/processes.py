@@ -14,7 +14,7 @@ import psutil
 from ledger.management.local.home import CHECKOUT, Home
 from ledger.management.local.leftovers import children_of
 
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 120.0
 STOPS_WITHIN_S = 10.0
 
 
