@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from ledger.approvals import approval_facts
 from ledger.budgets import budget_left
-from ledger.models import ApiKey, Approval, Attempt, Operation
+from ledger.models import Agent, ApiKey, Approval, Attempt, Operation
 from ledger.policies import rule_in_force, rule_of
 from ledger.rules.authority import (
     NO_APPROVAL,
@@ -100,7 +100,8 @@ def facts_now(
     budget_is_left: bool | None = None,
 ) -> Now:
     """What holds at `now`, read after the last lock."""
-    agent, in_force = attempt.agent, rule_in_force(attempt.tenant_id, attempt.tool)
+    agent = Agent.objects.select_related("owner", "tenant").get(pk=attempt.agent_id)
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     rule = in_force.rule or rule_of(attempt)
     target = target_of(rule, attempt.args)
     return Now(
@@ -116,6 +117,11 @@ def facts_now(
         budget_left=budget_left(operation.run_id) if budget_is_left is None else budget_is_left,
         approval=approval,
     )
+
+
+def as_stored(key: ApiKey) -> ApiKey:
+    """The key as it is now: since it was authenticated, a lock may have kept its caller waiting."""
+    return ApiKey.objects.select_related("agent__owner", "agent__tenant").get(pk=key.pk)
 
 
 def key_facts(key: ApiKey, tool: str, target: str | None) -> KeyFacts:

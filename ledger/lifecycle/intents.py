@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 
-from ledger.authority import key_facts
+from ledger.authority import as_stored, key_facts
 from ledger.events import agent_actor
 from ledger.lifecycle.case import Case, is_variant, load_case
 from ledger.lifecycle.identity import insert_attempt
@@ -29,6 +29,7 @@ def record_intent(*, key: ApiKey, intent: Intent) -> IntentAnswer:
     never becomes a second live attempt: one held attempt per operation, which a person decides.
     """
     require_transaction()
+    key = as_stored(key)
     in_force = rule_in_force(key.tenant_id, intent.tool)
     known = Operation.objects.filter(tenant_id=key.tenant_id, operation_key=intent.operation_key).first()
     reasons = _refused(key, intent, in_force, known=known is not None)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from datetime import timedelta
 
-from ledger.authority import authority_for_leave
+from ledger.authority import as_stored, authority_for_leave
 from ledger.budgets import lock_accounts
 from ledger.events import agent_actor
 from ledger.faults import fault_point
@@ -48,7 +48,7 @@ def give_leave(
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, asked):
         attempt = case.speaker(asked)
         lock_accounts(case.operation.run_id)
-        case.now = database_clock()
+        key, case.now = as_stored(key), database_clock()
         if _is_same_life(case, attempt, key, worker_id, leave_id):
             return _again(case, attempt, key)
         problem = _problem(case, attempt, args_hash)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from ledger.authority import as_stored
 from ledger.events import agent_actor
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_attempt
@@ -15,7 +16,7 @@ from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
 from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
-from ledger.rules.states import FINAL, State
+from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
 
 _LEASE_AT_MOST = 20  # times the dispatch timeout, counted from leave
@@ -26,6 +27,7 @@ def record_outcome(*, key: ApiKey, attempt_id: str, report: OutcomeReport) -> Ou
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
         if _was_told(attempt, EventKind.OUTCOME_REPORTED, report.as_data):
             return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
+        key = as_stored(key)
         case.record(EventKind.OUTCOME_REPORTED, attempt, **report.as_data)
         follows = _judged(case, attempt, key, report.as_rule, report.result_ref, report.provider_request_id)
         _keep_evidence(case, attempt, report, trusted=key.revoked_at is None)
@@ -45,7 +47,7 @@ def record_provider_request(
         if _was_told(attempt, EventKind.PROVIDER_REQUEST, said):
             return standing_in(case, attempt)
         case.record(EventKind.PROVIDER_REQUEST, attempt, **said)
-        report = Report(Reported.UNKNOWN, receipt=True)
+        report, key = Report(Reported.UNKNOWN, receipt=True), as_stored(key)
         follows = _judged(case, attempt, key, report, "", provider_request_id)
         expected = follows.row in ("lost_contact", "final")
         void_all_approvals(case, "provider request id reported")
@@ -60,7 +62,7 @@ def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: i
     lease
     is another's, or over."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
-        if not _holds_lease(case, attempt, key, worker_id, lease_epoch):
+        if not _holds_lease(case, attempt, as_stored(key), worker_id, lease_epoch):
             return None
         timeout = timedelta(seconds=case.rule(attempt).dispatch_timeout_s)
         dispatched_at = attempt.dispatched_at or case.now
@@ -73,12 +75,17 @@ def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: i
 
 
 def declare_worker_dead(*, key: ApiKey, worker_id: str) -> list[Standing]:
-    """The DISPATCHED attempts of a process of this agent that is no more become UNKNOWN at once."""
-    lost = Attempt.objects.filter(
-        tenant_id=key.tenant_id, agent=key.agent, state=State.DISPATCHED, worker_id=worker_id
+    """The DISPATCHED attempts of a process of this agent that is no more become UNKNOWN at once. Answers with
+    all
+    it sent that is still an open question, so that asking again gives the same list."""
+    sent_by_it = Attempt.objects.filter(
+        tenant_id=key.tenant_id,
+        agent=key.agent,
+        worker_id=worker_id,
+        state__in=[State.DISPATCHED, *OPEN_QUESTION],
     )
     standings = []
-    for attempt_id in lost.order_by("operation_id").values_list("pk", flat=True):
+    for attempt_id in sent_by_it.order_by("operation_id").values_list("pk", flat=True):
         with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (
             case,
             attempt,
