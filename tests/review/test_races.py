@@ -1,0 +1,117 @@
+"""Two people at once, on connections of their own: exactly one decision, and the other is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.db import connection
+
+from ledger.lifecycle import Decided, DecisionRefused
+from ledger.models import Approval, Decision, Vote
+from ledger.rules.states import State
+from ledger.rules.vocabulary import DecisionKind
+from review import decisions, ownership
+from tests.support import make
+from tests.support.cast import Cast, cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Press = Callable[[], Decided]
+
+
+@pytest.fixture
+def people(transactional_db: None) -> Cast:
+    return cast()
+
+
+def at_once(*presses: Press) -> list[Decided | DecisionRefused]:
+    """Press all of them at the same moment."""
+    start = Barrier(len(presses))
+
+    def press(one: Press) -> Decided | DecisionRefused:
+        try:
+            start.wait(timeout=10)
+            return one()
+        except DecisionRefused as refused:
+            return refused
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(presses)) as pool:
+        return list(pool.map(press, presses))
+
+
+def split(answers: list[Decided | DecisionRefused]) -> tuple[list[Decided], list[DecisionRefused]]:
+    decided = [answer for answer in answers if isinstance(answer, Decided)]
+    return decided, [answer for answer in answers if isinstance(answer, DecisionRefused)]
+
+
+def test_two_contrary_decisions_are_one(people: Cast) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    decided, refused = split(
+        at_once(
+            lambda: decisions.confirm_happened(people.operator, item.pk, why="seen", reference="re_1"),
+            lambda: decisions.confirm_did_not_happen(people.second_operator, item.pk, why="not there"),
+        )
+    )
+    (winner,), (loser,) = decided, refused
+    assert loser.code == "already-decided"
+    assert winner.decision.by.get_username() in loser.message
+    assert Decision.objects.filter(item=item).count() == 1
+
+
+def test_an_approval_and_a_reject_at_once_leave_nothing_to_send(people: Cast) -> None:
+    attempt = make.held(people.key)
+    item = make.item_of(attempt)
+    decided, refused = split(
+        at_once(
+            lambda: decisions.approve(people.approver, item.pk, why="go"),
+            lambda: decisions.reject(people.operator, item.pk, why="stop"),
+        )
+    )
+    assert len(decided) + len(refused) == 2
+    assert len(decided) == 1
+    expected = {DecisionKind.APPROVE: State.INTENT_RECORDED, DecisionKind.REJECT: State.FAILED}
+    assert make.fresh(attempt).state == expected[DecisionKind(decided[0].decision.kind)]
+
+
+def test_a_double_click_is_one_persons_yes(people: Cast) -> None:
+    two_people = {**make.TOOLS, make.DEPLOY: {**make.TOOLS[make.DEPLOY], "approvals": 2}}
+    make.policy(people.tenant, by=people.admin, tools=two_people)
+    item = make.item_of(make.held(people.key))
+    at_once(*[lambda: decisions.approve(people.approver, item.pk, why="go")] * 2)
+    assert Vote.objects.filter(voided_at=None).count() == 1
+    assert not Approval.objects.exists()
+
+
+def test_two_approvers_at_once_make_one_approval(people: Cast) -> None:
+    two_people = {**make.TOOLS, make.DEPLOY: {**make.TOOLS[make.DEPLOY], "approvals": 2}}
+    make.policy(people.tenant, by=people.admin, tools=two_people)
+    attempt = make.held(people.key)
+    item = make.item_of(attempt)
+    decided, _ = split(
+        at_once(
+            lambda: decisions.approve(people.approver, item.pk, why="go"),
+            lambda: decisions.approve(people.second_approver, item.pk, why="go"),
+        )
+    )
+    assert len(decided) == 2
+    assert Approval.objects.get().votes.count() == 2
+    assert make.fresh(attempt).state == State.INTENT_RECORDED
+
+
+def test_two_claims_at_once_are_one(people: Cast) -> None:
+    item = make.item_of(make.unknown(people.key))
+    decided, refused = split(
+        at_once(
+            lambda: ownership.claim(people.operator, item.pk),
+            lambda: ownership.claim(people.second_operator, item.pk),
+        )
+    )
+    (winner,), (loser,) = decided, refused
+    assert loser.code == "claimed-by-other"
+    item.refresh_from_db()
+    assert item.claimed_by == winner.decision.by
