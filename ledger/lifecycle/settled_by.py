@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.moves import move, void_all_approvals
-from ledger.models import Attempt
+from ledger.models import Attempt, ReviewItem
 from ledger.rules.budgets import How
 from ledger.rules.states import FINAL, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
@@ -89,6 +89,21 @@ def is_same_effect(attempt: Attempt, references: set[str]) -> bool:
 
 
 def _same_effect_in_conflict(case: Case, other: Attempt, confirmed: Attempt) -> bool:
+    """Is everything the open conflict of `other` rests on the effect that is now confirmed?"""
     item = case.items.get(other.pk)
-    in_conflict = item is not None and item.reason == ReviewReason.CONFLICTING_EVIDENCE
-    return in_conflict and is_same_effect(confirmed, {other.result_ref, other.provider_request_id})
+    if item is None or item.reason != ReviewReason.CONFLICTING_EVIDENCE:
+        return False
+    effects = list(_effects_named(other, item))
+    return bool(effects) and all(is_same_effect(confirmed, named) for named in effects)
+
+
+def _effects_named(attempt: Attempt, item: ReviewItem) -> Iterator[set[str]]:
+    """The references of each effect a conflict speaks of: the attempt's own, each report's, each record's. One
+    that nobody named has none."""
+    own = {attempt.result_ref, attempt.provider_request_id} - {""}
+    if own:
+        yield own
+    for event in attempt.events.filter(kind=EventKind.CONFLICT, at__gte=item.opened_at):
+        for said in event.data.get("records") or [event.data]:
+            named = (said.get(name) for name in ("reference", "result_ref", "provider_request_id"))
+            yield {name for name in named if name}

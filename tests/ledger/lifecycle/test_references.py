@@ -41,3 +41,43 @@ def test_a_second_request_id_is_for_a_person(people: Cast, outcome: str) -> None
     attempt = make.reported(people.key, attempt, outcome, provider_request_id="req_2")
     assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "conflicting_evidence")
     assert attempt.provider_request_id == "req_1"
+
+
+def in_conflict(people: Cast, **report: str) -> tuple[Attempt, Attempt]:
+    """A first attempt that was replaced, and then reported as a success; and its successor in flight."""
+    first = make.reported(
+        people.key,
+        make.dispatched(people.key),
+        "failed",
+        no_effect=True,
+        retryable=True,
+        error_class="refused",
+    )
+    Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
+    second = make.send(people.key, first)
+    first = make.reported(people.key, first, "succeeded", **report)
+    assert (first.state, make.item_of(first).reason) == (State.SUPERSEDED, "conflicting_evidence")
+    return first, second
+
+
+def test_a_conflict_whose_reference_later_confirms_is_over(people: Cast) -> None:
+    first, second = in_conflict(people, result_ref="msg_1")
+    second = make.reported(people.key, second, "succeeded", result_ref="msg_1")
+    assert second.state == State.OUTCOME_CONFIRMED
+    assert make.item_of(first).closed_how == "same_effect"
+
+
+@pytest.mark.parametrize("report", [{"result_ref": "msg_1"}, {}])
+def test_a_conflict_about_another_effect_stays_open(people: Cast, report: dict[str, str]) -> None:
+    """One that nobody named may be another one too."""
+    first, second = in_conflict(people, **report)
+    second = make.reported(people.key, second, "succeeded", result_ref="msg_2")
+    assert second.state == State.OUTCOME_CONFIRMED
+    assert make.item_of(first).closed_at is None
+
+
+def test_a_conflict_closes_only_when_all_it_names_is_confirmed(people: Cast) -> None:
+    first, second = in_conflict(people, result_ref="msg_1")
+    make.reported(people.key, first, "succeeded", result_ref="msg_3")
+    make.reported(people.key, second, "succeeded", result_ref="msg_1")
+    assert make.item_of(first).closed_at is None
