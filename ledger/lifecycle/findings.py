@@ -24,7 +24,7 @@ from ledger.rules.reconcile import (
     counted_records,
     decide,
 )
-from ledger.rules.states import State
+from ledger.rules.states import OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy
 
 _UNREADABLE = (LookedUpKind.UNAVAILABLE, LookedUpKind.ADAPTER_FAILED)
@@ -89,9 +89,11 @@ def _keep_stale(
     case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp
 ) -> None:
     _store(case, attempt, epoch, provider, looked_up, "stale")
-    if counted_records(looked_up, _references_of_earlier(case, attempt)):
+    found = _counted(case, attempt, looked_up)
+    if found:
         _keep_finding(case, attempt)
-    if attempt.state == State.UNKNOWN:
+        _contradict(case, attempt, found)
+    if attempt.state in OPEN_QUESTION and attempt.was_sent:
         case.change(attempt, next_check_at=case.now)
 
 
@@ -157,12 +159,12 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
 def _apply(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) -> None:
     if follows.found:
         _keep_finding(case, attempt)
-    if attempt.is_final:
-        _contradict(case, attempt, looked_up)
-    elif follows.to is None and follows.reason is not None:
-        to_review(case, attempt, follows.reason)
-    elif follows.to is not None:
+    if follows.to is not None:
         _move(case, attempt, follows)
+    elif follows.reason is not None:
+        to_review(case, attempt, follows.reason)
+    else:
+        _contradict(case, attempt, _counted(case, attempt, looked_up))
 
 
 def _keep_finding(case: Case, attempt: Attempt) -> None:
@@ -193,9 +195,16 @@ def looked_up_absent(follows: Follows) -> bool:
     return follows.row != "read"
 
 
-def _contradict(case: Case, attempt: Attempt, looked_up: LookedUp) -> None:
-    """Only something found can contradict a final state; what it already names is the same effect."""
-    contradicting = [record for record in looked_up.records if not _agrees(case, attempt, record)]
+def _counted(case: Case, attempt: Attempt, looked_up: LookedUp) -> tuple[Record, ...]:
+    return counted_records(looked_up, _references_of_earlier(case, attempt))
+
+
+def _contradict(case: Case, attempt: Attempt, found: tuple[Record, ...]) -> None:
+    """Only something found can contradict a final state, or the proof that a new send rests on. What the
+    confirmed attempt names already is the same effect."""
+    if not (attempt.is_final or attempt.state == State.FAILED_RETRYABLE):
+        return
+    contradicting = [record for record in found if not _agrees(case, attempt, record)]
     if contradicting:
         open_conflict(case, attempt, evidence={"records": [_as_data(record) for record in contradicting]})
 

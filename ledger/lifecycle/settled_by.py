@@ -98,8 +98,8 @@ def _same_effect_in_conflict(case: Case, other: Attempt, confirmed: Attempt) -> 
 
 
 def _effects_named(attempt: Attempt, item: ReviewItem) -> Iterator[set[str]]:
-    """The references of each effect a conflict speaks of: the attempt's own, each report's, each record's. One
-    that nobody named has none."""
+    """The references of each effect a conflict speaks of: the attempt's own, each report's, each record's;
+    none of one that nobody named."""
     own = {attempt.result_ref, attempt.provider_request_id} - {""}
     if own:
         yield own

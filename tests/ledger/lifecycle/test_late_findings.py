@@ -1,0 +1,109 @@
+"""Answers that come when the question is closed, or when another look-up holds the lease."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger import lifecycle
+from ledger.lifecycle import LeaveGiven
+from ledger.models import Attempt, LookUp, ReviewItem
+from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.states import State
+from ledger.transactions import database_clock, durable
+from tests.support import make
+from tests.support.cast import Cast, cast
+
+pytestmark = pytest.mark.django_db
+
+DONE = Record(reference="re_1", content="same", state="done")
+PENDING = Record(reference="re_1", content="same", state="in_progress")
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def retryable(people: Cast) -> Attempt:
+    """Contact was lost, a look-up began, and then the agent said that nothing had happened."""
+    attempt = make.unknown(people.key)
+    Attempt.objects.filter(pk=attempt.pk).update(lookup_epoch=2)
+    declined = {"no_effect": True, "retryable": True, "error_class": "declined"}
+    attempt = make.reported(people.key, attempt, "failed", **declined)
+    assert attempt.state == State.FAILED_RETRYABLE
+    return attempt
+
+
+def answered(attempt: Attempt, epoch: int, *records: Record) -> Attempt:
+    found = LookedUp(LookedUpKind.FOUND if records else LookedUpKind.ABSENT, records)
+    durable(
+        lambda: lifecycle.apply_answer(attempt_id=attempt.pk, epoch=epoch, provider=None, looked_up=found)
+    )
+    return make.fresh(attempt)
+
+
+def open_conflict(attempt: Attempt) -> bool:
+    return ReviewItem.objects.filter(attempt=attempt, closed_at=None, reason="conflicting_evidence").exists()
+
+
+def test_in_progress_there_contradicts_the_word_that_nothing_happened(people: Cast) -> None:
+    attempt = answered(retryable(people), 2, PENDING)
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "conflicting_evidence")
+    assert not isinstance(make.ask_leave(people.key, attempt), LeaveGiven)
+
+
+def test_a_zombies_finding_keeps_what_was_to_be_sent_again_from_being_sent(people: Cast) -> None:
+    attempt = answered(retryable(people), 1, DONE)
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "conflicting_evidence")
+    assert LookUp.objects.get(attempt=attempt).row == "stale"
+
+
+def test_a_zombies_absent_changes_nothing(people: Cast) -> None:
+    attempt = retryable(people)
+    after = answered(attempt, 1)
+    assert (after.state, after.next_check_at) == (State.FAILED_RETRYABLE, attempt.next_check_at)
+    assert not open_conflict(after)
+
+
+@pytest.mark.parametrize("epoch", [1, 2], ids=["stale", "current"])
+def test_a_finding_about_what_a_person_closed_is_a_conflict(people: Cast, epoch: int) -> None:
+    attempt = make.unknown(people.key)
+    Attempt.objects.filter(pk=attempt.pk).update(lookup_epoch=2)
+    item = make.item_of(attempt)
+    durable(lambda: lifecycle.confirm_did_not_happen(item_id=item.pk, by=people.operator, why="asked"))
+    attempt = answered(attempt, epoch, DONE)
+    assert attempt.state == State.FAILED
+    assert open_conflict(attempt)
+
+
+@pytest.mark.parametrize("epoch", [1, 2], ids=["stale", "current"])
+def test_the_confirmed_effect_found_again_is_no_conflict(people: Cast, epoch: int) -> None:
+    attempt = make.confirmed(people.key, result_ref="re_1")
+    Attempt.objects.filter(pk=attempt.pk).update(lookup_epoch=2)
+    assert not open_conflict(answered(attempt, epoch, DONE))
+
+
+def test_a_record_of_an_earlier_attempt_does_not_contradict_a_later_one(people: Cast) -> None:
+    first = make.unknown(people.key, make.TICKET, operation_key="k")
+    make.reported(people.key, first, "unknown", provider_request_id="re_1")
+    make.looked_up(first, LookedUpKind.NO_LOOKUP)
+    durable(
+        lambda: lifecycle.approve(item_id=make.item_of(first).pk, by=people.approver, why="send it again")
+    )
+    second = make.send(people.key, make.fresh(first))
+    second = make.reported(people.key, second, "failed", no_effect=True, error_class="declined")
+    assert second.state == State.FAILED
+    assert not open_conflict(answered(second, second.lookup_epoch, DONE))
+
+
+def test_a_zombies_finding_makes_a_new_look_up_due_at_the_desk_too(people: Cast) -> None:
+    attempt = make.looked_up(make.unknown(people.key), LookedUpKind.FOUND, DONE, DONE_ELSEWHERE)
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "several_matches")
+    Attempt.objects.filter(pk=attempt.pk).update(lookup_epoch=2)
+    attempt = answered(attempt, 1, DONE)
+    assert attempt.state == State.MANUAL_REVIEW
+    assert attempt.next_check_at is not None
+    assert attempt.next_check_at <= database_clock()
+
+
+DONE_ELSEWHERE = Record(reference="re_2", content="same", state="done")
