@@ -64,16 +64,20 @@ def enter_move(
     return _write(run_id, attempt, entries, now)
 
 
-def enter_usage(run: Run, *, usage_id: str, amounts: Mapping[str, int], now: datetime) -> bool:
-    """Count usage once per `usage_id`. False where it was counted before."""
+def enter_usage(
+    run: Run, *, usage_id: str, amounts: Mapping[str, int], now: datetime
+) -> tuple[str, ...] | None:
+    """Count usage once per `usage_id`. Returns the units that passed their limit by it; None where it was
+    counted before."""
     require_transaction()
     accounts = _locked(run.pk)
     if BudgetEntry.objects.filter(account__run=run, usage_id=usage_id).exists():
-        return False
+        return None
+    over_before = _overrun(accounts)
     for unit, amount in sorted(amounts.items()):
         accounts[unit].spent += amount
         _book(accounts[unit], Entry(EntryKind.USAGE, unit, 0, amount), now=now, usage_id=usage_id)
-    return True
+    return tuple(unit for unit in _overrun(accounts) if unit not in over_before)
 
 
 def counted_usage(run: Run, usage_id: str) -> dict[str, int]:

@@ -58,24 +58,8 @@ def append(
         at=now,
         previous_hash=operation.head_hash,
     )
-    event.hash = event_hash(event.previous_hash, hashed_fields(event))
+    event.hash = event_hash(event.previous_hash, event.hashed_fields)
     event.save(force_insert=True)
     operation.event_count, operation.head_hash = event.sequence, event.hash
     operation.save(update_fields=["event_count", "head_hash"])
     return event
-
-
-def hashed_fields(event: Event) -> dict[str, Any]:
-    """Everything the hash of an event covers beside the hash before it."""
-    return {
-        "id": event.id,
-        "tenant": str(event.tenant_id),
-        "operation": event.operation_id,
-        "attempt": event.attempt_id,
-        "sequence": event.sequence,
-        "kind": str(event.kind),
-        "actor_kind": str(event.actor_kind),
-        "actor": event.actor,
-        "at": event.at.isoformat(timespec="microseconds"),
-        "body": event.body,
-    }

@@ -68,6 +68,12 @@ def recheck(*, item_id: str, by: User, why: str) -> Decided:
 
 def look_again(case: Case, attempt: Attempt) -> None:
     """Make a look-up due now; what only a person might have decided is UNKNOWN again."""
+    live = case.live()
+    refuse_unless(
+        live is None or live.pk == attempt.pk,
+        "other-attempt-live",
+        f"Attempt {live.number if live else 0} of this operation is under way: it must be settled first.",
+    )
     if attempt.state == State.MANUAL_REVIEW:
         move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
     else:

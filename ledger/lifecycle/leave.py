@@ -234,7 +234,7 @@ def _record_use(case: Case, approval: Approval, sent: Attempt) -> None:
         approval=approval,
         attempt=sent,
         args_hash=sent.args_hash,
-        rule_hash=sent.rule_hash,
+        rule_hash=approval.votes.all()[0].rule_hash,
         at=case.now,
     )
 

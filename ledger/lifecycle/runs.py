@@ -10,6 +10,7 @@ from ledger import budgets
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.values import CheckpointNotGrowing, RunAnswer, UnknownObject
 from ledger.models import ApiKey, Attempt, BudgetUnit, Run, RunCheckpoint
+from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock, require_transaction
 
 
@@ -39,7 +40,7 @@ def find_run(*, key: ApiKey, name: str) -> RunAnswer:
 def record_usage(*, key: ApiKey, name: str, usage_id: str, amounts: Mapping[str, int]) -> RunAnswer:
     """Count usage of a run once per `usage_id`; the same id with other amounts does not match."""
     run = find_run(key=key, name=name).run
-    if budgets.enter_usage(run, usage_id=usage_id, amounts=amounts, now=database_clock()):
+    if budgets.enter_usage(run, usage_id=usage_id, amounts=amounts, now=database_clock()) is not None:
         return _answer(run)
     counted = budgets.counted_usage(run, usage_id)
     return _answer(
@@ -77,7 +78,9 @@ def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> No
     amounts = {str(unit): usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
     run = case.operation.run
     if run is not None and amounts:
-        budgets.enter_usage(run, usage_id=f"attempt:{attempt.pk}", amounts=amounts, now=case.now)
+        overrun = budgets.enter_usage(run, usage_id=f"attempt:{attempt.pk}", amounts=amounts, now=case.now)
+        if overrun:
+            case.record(EventKind.OVERRUN, attempt, units=list(overrun))
 
 
 def _answer(run: Run, *, created: bool = False, matches: bool = True, replayed: bool = False) -> RunAnswer:

@@ -9,7 +9,7 @@ from ledger.lifecycle.items import open_or_change
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_approval
 from ledger.lifecycle.settled_by import fail
-from ledger.rules.states import State
+from ledger.rules.states import OPEN_QUESTION, State
 from ledger.rules.vocabulary import EventKind, FailedBy, ReviewReason
 
 
@@ -41,7 +41,7 @@ def end_approval(*, attempt_id: str) -> bool:
         if approval is None or case.now < approval.expires_at:
             return False
         void_approval(case, attempt, "expired")
-        if attempt.state == State.MANUAL_REVIEW:
+        if attempt.state in OPEN_QUESTION:
             case.change(attempt, reason=ReviewReason.APPROVAL_EXPIRED)
             open_or_change(case, attempt, ReviewReason.APPROVAL_EXPIRED)
         case.record(EventKind.APPROVAL_EXPIRED, attempt, approval=approval.pk)

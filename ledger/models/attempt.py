@@ -159,8 +159,8 @@ class Attempt(TenantRow):
             triggers.legal_attempt_moves(),
             triggers.fixed_columns(
                 "id", "tenant_id", "operation_id", "number", "descends_from_id", "tool", "args_bytes", "args",
-                "args_hash", "generation", "idempotency_key", "agent_id", "requested_by_id", "arguments_by_id",
-                "actor", "expires_at", "created_at",
+                "args_hash", "generation", "idempotency_key", "agent_id", "requested_by_id",
+                "arguments_by_id", "actor", "expires_at", "created_at",
             ),
             triggers.fixed_columns(
                 "policy_id", "rule_hash", name="fixed_rule",

@@ -36,6 +36,22 @@ class Event(TenantRow):
         triggers = (*triggers.append_only(), triggers.next_in_chain())
 
     @property
+    def hashed_fields(self) -> dict[str, Any]:
+        """Everything the hash covers beside the hash before it."""
+        return {
+            "id": self.id,
+            "tenant": str(self.tenant_id),
+            "operation": self.operation_id,
+            "attempt": self.attempt_id,
+            "sequence": self.sequence,
+            "kind": str(self.kind),
+            "actor_kind": str(self.actor_kind),
+            "actor": self.actor,
+            "at": self.at.isoformat(timespec="microseconds"),
+            "body": self.body,
+        }
+
+    @property
     def data(self) -> dict[str, Any]:
         """What the event says beside who, when and of which attempt."""
         parsed: dict[str, Any] = json.loads(self.body)

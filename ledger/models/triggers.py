@@ -52,13 +52,17 @@ def legal_attempt_moves() -> pgtrigger.Trigger:
 
 def first_attempt_state() -> pgtrigger.Trigger:
     """An attempt is born INTENT_RECORDED, or held: MANUAL_REVIEW with nothing sent."""
-    born = "NEW.dispatched_at IS NULL AND NEW.lease_until IS NULL AND NEW.confirmed_by = '' AND NEW.failed_by = ''"
+    leaseless = "NEW.dispatched_at IS NULL AND NEW.lease_until IS NULL"
+    unsettled = "NEW.confirmed_by = '' AND NEW.failed_by = ''"
     state = "NEW.state = 'INTENT_RECORDED' OR (NEW.state = 'MANUAL_REVIEW' AND NEW.held_at IS NOT NULL)"
     return pgtrigger.Trigger(
         name="first_state",
         when=pgtrigger.Before,
         operation=pgtrigger.Insert,
-        func=_refuse(f"({born}) AND ({state})", "an attempt is born INTENT_RECORDED or held") + "RETURN NEW;",
+        func=_refuse(
+            f"{leaseless} AND {unsettled} AND ({state})", "an attempt is born INTENT_RECORDED or held"
+        )
+        + "RETURN NEW;",
     )
 
 

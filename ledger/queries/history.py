@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from ledger.models import Event, Operation
 from ledger.rules.chain import Break, ChainedEvent, Head, verify_chain
@@ -49,23 +48,7 @@ def chains(tenant_id: int | None = None) -> Iterator[Chain]:
 
 def as_chained(event: Event) -> ChainedEvent:
     """A stored event as the chain's rules read it, without the database."""
-    return ChainedEvent(event.sequence, event.previous_hash, event.hash, hashed_fields(event))
-
-
-def hashed_fields(event: Event) -> dict[str, Any]:
-    """Everything the hash of an event covers beside the hash before it."""
-    return {
-        "id": event.id,
-        "tenant": str(event.tenant_id),
-        "operation": event.operation_id,
-        "attempt": event.attempt_id,
-        "sequence": event.sequence,
-        "kind": str(event.kind),
-        "actor_kind": str(event.actor_kind),
-        "actor": event.actor,
-        "at": event.at.isoformat(timespec="microseconds"),
-        "body": event.body,
-    }
+    return ChainedEvent(event.sequence, event.previous_hash, event.hash, event.hashed_fields)
 
 
 def _head(operation: Operation) -> Head | None:

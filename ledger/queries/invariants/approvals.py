@@ -87,11 +87,11 @@ def uses_equal_what_was_sent(scope: Scope) -> Iterable[Broken]:
         JOIN ledger_attempt approved ON approved.id = approval.attempt_id
         WHERE approval.operation_id <> attempt.operation_id
            OR used.args_hash <> attempt.args_hash OR used.args_hash <> approved.args_hash
-           OR used.rule_hash <> attempt.rule_hash
            OR attempt.dispatched_at IS NULL
-           OR (attempt.id <> approved.id AND EXISTS (
+           OR (attempt.id <> approved.id AND used.rule_hash <> attempt.rule_hash)
+           OR EXISTS (
                SELECT 1 FROM ledger_vote vote
-               WHERE vote.approval_id = approval.id AND vote.rule_hash <> used.rule_hash))
+               WHERE vote.approval_id = approval.id AND vote.rule_hash <> used.rule_hash)
     """)
 
 

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import IntegrityError
 from django.db.models import F
 
 from ledger import lifecycle
@@ -47,8 +46,6 @@ class RandomWork:
             said = work()
         except DecisionRefused as refused:
             said = f"refused: {refused.code}"
-        except IntegrityError as refused:
-            said = f"refused by the database: {refused}"
         self.done.append(f"{work.__name__}: {said}")
 
     def post(self) -> str:
