@@ -25,10 +25,11 @@ _LEASE_AT_MOST = 20  # times the dispatch timeout, counted from leave
 def record_outcome(*, key: ApiKey, attempt_id: str, report: OutcomeReport) -> OutcomeAnswer:
     """Store what the agent says, and settle what it settles. The same report again changes nothing."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
-        if _was_told(attempt, EventKind.OUTCOME_REPORTED, report.as_data):
-            return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
         key = as_stored(key)
-        case.record(EventKind.OUTCOME_REPORTED, attempt, **report.as_data)
+        said = report.as_data | _by_revoked(key)
+        if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
+            return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
+        case.record(EventKind.OUTCOME_REPORTED, attempt, **said)
         follows = _judged(case, attempt, key, report.as_rule, report.result_ref, report.provider_request_id)
         _keep_evidence(case, attempt, report, trusted=key.revoked_at is None)
         _apply(case, attempt, follows, report)
@@ -43,11 +44,12 @@ def record_provider_request(
 ) -> Standing:
     """Store the provider's request id the moment it is known; a second, different one is for a person."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
-        said = {"worker_id": worker_id, "provider_request_id": provider_request_id}
+        key = as_stored(key)
+        said = {"worker_id": worker_id, "provider_request_id": provider_request_id, **_by_revoked(key)}
         if _was_told(attempt, EventKind.PROVIDER_REQUEST, said):
             return standing_in(case, attempt)
         case.record(EventKind.PROVIDER_REQUEST, attempt, **said)
-        report, key = Report(Reported.UNKNOWN, receipt=True), as_stored(key)
+        report = Report(Reported.UNKNOWN, receipt=True)
         follows = _judged(case, attempt, key, report, "", provider_request_id)
         expected = follows.row in ("lost_contact", "final")
         void_all_approvals(case, "provider request id reported")
@@ -140,6 +142,7 @@ def _keep_reference(case: Case, attempt: Attempt, provider_request_id: str, *, t
 
 def _apply(case: Case, attempt: Attempt, follows: Settles, report: OutcomeReport) -> None:
     if follows.reason is ReviewReason.SENT_WITHOUT_LEAVE:
+        void_all_approvals(case, "sent without leave")
         to_review(case, attempt, follows.reason, maybe_sent=True, lease_ended_at=case.now)
     elif follows.reason is not None:
         open_conflict(case, attempt, evidence=report.as_data)
@@ -181,6 +184,11 @@ def _holds_lease(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, leas
         and case.now < attempt.lease_until
         and key.revoked_at is None
     )
+
+
+def _by_revoked(key: ApiKey) -> dict[str, str]:
+    """What a revoked key says settles nothing: the same words of a live key are another report."""
+    return {"by_revoked_key": key.key_id} if key.revoked_at is not None else {}
 
 
 def _was_told(attempt: Attempt, kind: EventKind, said: dict[str, Any]) -> bool:
