@@ -22,6 +22,7 @@ from ledger.rules.authority import (
     covers_tool,
 )
 from ledger.rules.policy import Rule, target_of
+from ledger.transactions import remembered
 
 
 def authority_for_leave(
@@ -68,7 +69,7 @@ def authority_for_page(
     is
     about to be given back."""
     then = facts_then(attempt, with_approval=with_approval, after_absent=not with_approval)
-    keys = list(attempt.agent.keys.select_related("agent"))
+    keys = keys_of(attempt.agent)
     facts = facts_now(operation, attempt, keys=keys, now=now, approval=None, budget_is_left=budget_is_left)
     return check_authority(then, facts)
 
@@ -141,6 +142,13 @@ def key_window_ends_at(attempt: Attempt, rule: Rule) -> datetime | None:
     return attempt.key_first_sent_at + timedelta(seconds=rule.key_ttl_s)
 
 
+@remembered
+def keys_of(agent: Agent) -> list[ApiKey]:
+    """The keys of an agent, oldest first."""
+    return list(agent.keys.select_related("agent").order_by("created_at", "pk"))
+
+
+@remembered
 def sends_of(operation: Operation) -> int:
     """How many attempts of the operation were given leave."""
     return operation.attempts.filter(dispatched_at__isnull=False).count()

@@ -19,7 +19,7 @@ from ledger.rules.budgets import (
 )
 from ledger.rules.budgets import budget_left as rule_budget_left
 from ledger.rules.states import State
-from ledger.transactions import require_transaction
+from ledger.transactions import remembered, require_transaction
 
 
 def open_accounts(run: Run, limits: Mapping[str, int | None]) -> None:
@@ -31,6 +31,7 @@ def open_accounts(run: Run, limits: Mapping[str, int | None]) -> None:
     )
 
 
+@remembered
 def budget_left(run_id: int | None) -> bool:
     """Does one more tool call fit every limit of the run? Without a run nothing is limited."""
     if run_id is None:

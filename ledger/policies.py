@@ -8,7 +8,7 @@ from typing import Any
 from ledger.models import Attempt, PolicySnapshot, Tenant, User
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.policy import Policy, Rule, parse_policy
-from ledger.transactions import database_clock, require_transaction
+from ledger.transactions import database_clock, remembered, require_transaction
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def publish_policy(
     return snapshot, True
 
 
+@remembered
 def current_snapshot(tenant_id: int) -> PolicySnapshot | None:
     """The snapshot in force; None before the first one is published."""
     return PolicySnapshot.objects.filter(tenant_id=tenant_id).order_by("-version").first()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
-from typing import TypeVar
+from functools import wraps
+from typing import Any, TypeVar
 
 from django.db import OperationalError, connection, transaction
 from psycopg import errors
 
+_A = TypeVar("_A")
 _T = TypeVar("_T")
 
 _WHOLE_TRANSACTION_AGAIN = (
@@ -19,6 +23,9 @@ _WHOLE_TRANSACTION_AGAIN = (
     errors.LockNotAvailable,
 )
 _TRIES = 4
+
+
+_ANSWERS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("_ANSWERS", default=None)
 
 
 class Busy(Exception):
@@ -34,6 +41,8 @@ def durable(work: Callable[[], _T]) -> _T:
 
     Raises `Busy` when they still are; every other error passes after a rollback.
     """
+    if _ANSWERS.get() is not None:
+        raise NotInTransaction("what is remembered for a page is no ground to write on")
     for tries in range(1, _TRIES + 1):
         try:
             with transaction.atomic(durable=True):
@@ -45,6 +54,33 @@ def durable(work: Callable[[], _T]) -> _T:
                 raise Busy("the rows are locked by others") from error
             time.sleep(random.uniform(0, 0.05 * 2**tries))  # noqa: S311
     raise AssertionError("unreachable")
+
+
+@contextmanager
+def one_reading() -> Iterator[None]:
+    """Inside, each `remembered` question is put to the database once: for pages, which write nothing."""
+    token = _ANSWERS.set({})
+    try:
+        yield
+    finally:
+        _ANSWERS.reset(token)
+
+
+def remembered(ask: Callable[[_A], _T]) -> Callable[[_A], _T]:
+    """Let `one_reading` keep the answers of a read about one hashable thing; elsewhere it reads anew."""
+
+    @wraps(ask)
+    def asked(about: _A) -> _T:
+        answers = _ANSWERS.get()
+        if answers is None:
+            return ask(about)
+        key = (ask, about)
+        if key not in answers:
+            answers[key] = ask(about)
+        found: _T = answers[key]
+        return found
+
+    return asked
 
 
 def require_transaction() -> None:

@@ -12,7 +12,7 @@ from ledger.lifecycle.decisions import (
 from ledger.lifecycle.findings import apply_answer
 from ledger.lifecycle.intents import record_intent
 from ledger.lifecycle.leave import give_leave
-from ledger.lifecycle.offers import Offer, offers_for
+from ledger.lifecycle.offers import Offer, offers_for, unlocked_case
 from ledger.lifecycle.outcomes import (
     declare_worker_dead,
     extend_lease,
@@ -87,4 +87,5 @@ __all__ = [
     "relink_record",
     "standing_of",
     "take_over",
+    "unlocked_case",
 ]

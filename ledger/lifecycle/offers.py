@@ -16,7 +16,7 @@ from ledger.models import Attempt, ReviewItem
 from ledger.policies import rule_of
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
-from ledger.transactions import database_clock
+from ledger.transactions import database_clock, remembered
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Offer:
 
 def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
     """Every decision about this item, read without a lock: what a page may show. The verbs ask again."""
-    case = _unlocked_case(item)
+    case = unlocked_case(item)
     attempt = case.attempt(item.attempt_id)
     return tuple(
         Offer(kind, _closed(item, kind, attempt) or refused(case, attempt), consequence(case, attempt))
@@ -38,7 +38,9 @@ def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
     )
 
 
-def _unlocked_case(item: ReviewItem) -> Case:
+@remembered
+def unlocked_case(item: ReviewItem) -> Case:
+    """The case an item is part of, read without a lock."""
     operation = item.operation
     attempts = operation.attempts.select_related("policy", "agent__owner", "agent__tenant")
     open_items = operation.review_items.filter(closed_at=None)

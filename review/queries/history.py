@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, OuterRef, Subquery, Window
+from django.db.models import Count, Window
 
+from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Decision, Event, LookUp, Operation, ReviewItem
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.policy import Rule
@@ -22,16 +24,10 @@ NEWEST_EVENTS = 100
 RECORD_CHARACTERS = 2_000
 
 
-def chain_of(operation: Operation) -> list[Attempt]:
-    """The attempts of an operation, oldest first, each with the id of its open item; one query."""
-    open_item = ReviewItem.objects.filter(attempt_id=OuterRef("pk"), closed_at__isnull=True).values("pk")[:1]
-    attempts = operation.attempts.select_related("policy").defer("args")
-    return list(attempts.annotate(open_item_id=Subquery(open_item)).order_by("number"))
-
-
-def chain_views(attempts: list[Attempt], this: Attempt) -> tuple[AttemptView, ...]:
-    numbers = {attempt.pk: attempt.number for attempt in attempts}
-    return tuple(_attempt_view(attempt, this, numbers) for attempt in attempts)
+def chain_views(case: Case, this: Attempt) -> tuple[AttemptView, ...]:
+    """The attempts of an operation, oldest first, each with the id of its open item."""
+    numbers = {attempt.pk: attempt.number for attempt in case.attempts}
+    return tuple(_attempt_view(attempt, this, numbers, case.items) for attempt in case.attempts)
 
 
 def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
@@ -77,7 +73,9 @@ def events_of(operation: Operation, attempts: list[Attempt]) -> tuple[EventView,
     return tuple(_event_view(event, numbers) for event in newest)
 
 
-def _attempt_view(attempt: Attempt, this: Attempt, numbers: dict[str, int]) -> AttemptView:
+def _attempt_view(
+    attempt: Attempt, this: Attempt, numbers: Mapping[str, int], items: Mapping[str, ReviewItem]
+) -> AttemptView:
     return AttemptView(
         attempt_id=attempt.pk,
         number=attempt.number,
@@ -92,7 +90,7 @@ def _attempt_view(attempt: Attempt, this: Attempt, numbers: dict[str, int]) -> A
         created_at=attempt.created_at,
         dispatched_at=attempt.dispatched_at,
         result_ref=attempt.result_ref,
-        item_id=getattr(attempt, "open_item_id", None),
+        item_id=items[attempt.pk].pk if attempt.pk in items else None,
         is_this=attempt.pk == this.pk,
     )
 

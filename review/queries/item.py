@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.approvals import Binding, binding_of
-from ledger.lifecycle import offers_for
+from ledger.lifecycle import offers_for, unlocked_case
+from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, User
 from ledger.policies import InForce, rule_in_force, rule_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
+from ledger.transactions import one_reading
 from review.door import Entry, enter, enter_among
 from review.duties import conflicts
 from review.people import People
 from review.queries.actions import Presser, actions_of
 from review.queries.arguments import arguments_of, compared
 from review.queries.history import (
-    chain_of,
     chain_views,
     decision_view,
     decisions_of,
@@ -51,7 +52,7 @@ class _Read:
     standpoint: Standpoint
     binding: Binding | None
     approval: Approval | None
-    attempts: list[Attempt]
+    case: Case
     people: People
     barred: Mapping[int, str]
     votes: Votes
@@ -65,7 +66,8 @@ class _Read:
 def item_page(user: User, item_id: str) -> ItemPage:
     """Everything about one question. Raises `NotVisible` (a 404) without the right to see it."""
     entry, people = enter_among(user, item_id)
-    return _page(_read(user, entry, people))
+    with one_reading():
+        return _page(_read(user, entry, people))
 
 
 def item_arguments(user: User, item_id: str) -> Arguments:
@@ -88,7 +90,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
         binding=binding,
         approval=waiting_approval(every_vote),
-        attempts=chain_of(attempt.operation),
+        case=unlocked_case(entry.item),
         people=people,
         barred=barred,
         votes=votes_of(attempt, every_vote, binding, people, barred, now),
@@ -138,7 +140,7 @@ def _page(read: _Read) -> ItemPage:
         then_now=then_now_rows(read.standpoint),
         may_send_now=not read.standpoint.refused,
         policy_changes=policy_changes(read.standpoint),
-        chain=chain_views(read.attempts, attempt),
+        chain=chain_views(read.case, attempt),
         comparisons=_comparisons(read),
         votes=read.votes,
         ballot=ballot_of(read.binding, now),
@@ -146,7 +148,7 @@ def _page(read: _Read) -> ItemPage:
         assignees=_assignees(read),
         agent_words=_agent_words(attempt),
         decisions=tuple(decision_view(decision) for decision in read.decisions),
-        events=events_of(operation, read.attempts),
+        events=events_of(operation, read.case.attempts),
         events_total=operation.event_count,
         head=operation.event_count,
         rights=read.entry.rights,
@@ -184,7 +186,7 @@ def _assignees(read: _Read) -> tuple[AssigneeView, ...]:
 
 def _comparisons(read: _Read) -> tuple[Comparison, ...]:
     """Against the newest attempts of the operation with other content."""
-    others = [other for other in reversed(read.attempts) if other.args_hash != read.attempt.args_hash]
+    others = [other for other in reversed(read.case.attempts) if other.args_hash != read.attempt.args_hash]
     return tuple(compared(read.attempt, other, read.rule.mask) for other in others[:MOST_COMPARED])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from ledger.authority import facts_now, facts_then
+from ledger.authority import facts_now, facts_then, keys_of
 from ledger.models import ApiKey, Attempt, Operation
 from ledger.policies import InForce
 from ledger.rules.authority import Now, Reason, Refused, Then, check_authority
@@ -44,7 +44,7 @@ class Standpoint:
 def standpoint_of(attempt: Attempt, *, rule: Rule, in_force: InForce, now: datetime) -> Standpoint:
     """Gather the facts of one attempt; its operation, agent, owner and tenant are loaded with it."""
     operation = attempt.operation
-    keys = list(attempt.agent.keys.order_by("created_at", "pk"))
+    keys = keys_of(attempt.agent)
     return Standpoint(
         attempt=attempt,
         operation=operation,
