@@ -23,9 +23,9 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 FIRST_STEPS = """
 What to try first
-  1. Sign in as ada, open a ticket that may or may not have been opened, and approve or confirm it.
-  2. Approve the deployment as ada, then as bruno: it needs two people, and within seconds the agent sends it.
-  3. Open “refund … (changed)”: the same key with another amount, side by side, and why nobody can approve it.
+  1. Sign in as ada, open the mail that was “not found”, and approve it: within seconds the agent sends it.
+  2. Approve the deployment as ada, then as bruno: it needs two people.
+  3. Open “Same key, other arguments”: both refunds side by side, and why the second cannot be approved yet.
 """
 
 
@@ -66,7 +66,7 @@ class Command(BaseCommand):
             if seed(known, bank.url) or not work.series:
                 work.begin_series()
             connection.close()
-            self._tell(_introduction(address, known))
+            self._tell(_introduction(address, bank.url, known))
             self._conduct(address, bank, known, work)
         finally:
             bank.kill()
@@ -98,11 +98,12 @@ def _address(port: int | None) -> str:
     return os.environ.get("LEDGER_URL") or "http://127.0.0.1:8000"
 
 
-def _introduction(address: str, known: Secrets) -> str:
+def _introduction(address: str, provider_url: str, known: Secrets) -> str:
     rows = [("user", "password", "may")]
     rows += [(person.username, known.password_of(person.username), person.may) for person in PEOPLE]
     table = "\n".join(f"  {user:<8}{password:<17}{may}" for user, password, may in rows)
-    return f"\nSign in at {address}/sign-in/\n\n{table}\n{FIRST_STEPS}"
+    counted = f"What the provider itself says it did: {provider_url}/effects, /refunds, /messages, /tickets"
+    return f"\nSign in at {address}/sign-in/\n\n{table}\n{FIRST_STEPS}{counted}\n"
 
 
 def _catch_signals() -> None:

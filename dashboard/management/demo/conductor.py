@@ -31,6 +31,8 @@ MOST_SLOW_TRANSFERS = 2
 LIVELY_ACTS, MOST_ACTS = 150, 400
 """Acts of one run: an hour at a lively pace, then seldom, then none. What is open is still attended to."""
 LIVELY_S, QUIET_S = 20.0, 600.0
+PAUSE_VARIES_S = 11
+"""Lively pauses last so many seconds longer, in turn."""
 
 
 @dataclass
@@ -64,6 +66,8 @@ class Conductor:
 
     def step(self) -> None:
         """At most one new piece of work, then one go at everything that is due."""
+        if self._bank.ensure_running():
+            self._tell("the provider had died; it is back with its books")
         now = time.monotonic()
         if now >= self._next_act_at and self._acts < MOST_ACTS:
             self._next_act_at = now + self._pause_s()
@@ -78,7 +82,7 @@ class Conductor:
     def _pause_s(self) -> float:
         if self._work.opened < len(OPENING):
             return 0.0
-        return LIVELY_S + self._acts * 7 % 11 if self._acts < LIVELY_ACTS else QUIET_S
+        return LIVELY_S + self._acts * 7 % PAUSE_VARIES_S if self._acts < LIVELY_ACTS else QUIET_S
 
     def _next_act(self) -> Act:
         self._acts += 1

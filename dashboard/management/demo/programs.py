@@ -49,6 +49,14 @@ class Program:
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def ensure_running(self) -> bool:
+        """Start it where it has ended or not begun. Returns whether it was."""
+        if self.is_running:
+            return False
+        self.kill()
+        self.start()
+        return True
+
     def tell(self, document: Mapping[str, Any]) -> None:
         """Give it one line. Raises ProgramFailed."""
         to_it, _ = self._pipes()
@@ -110,9 +118,7 @@ class Agent(Program):
 
     def ask(self, job: Job) -> Reply:
         """Let it have a go at a job, in a new life where the last one is over. Raises ProgramFailed."""
-        if not self.is_running:
-            self.kill()
-            self.start()
+        self.ensure_running()
         self.tell(job.as_json())
         return Reply.from_json(self.hear())
 
@@ -121,13 +127,16 @@ class Bank(Program):
     """The provider's process: refunds, messages, tickets, deployments, counted on its own disk."""
 
     def __init__(self, directory: Path, *, port: int) -> None:
-        arguments = ["--dir", str(directory), "--port", str(port), "--until-stdin-closes"]
-        super().__init__("dashboard.management.demo.provider", *arguments)
+        super().__init__(
+            "dashboard.management.demo.provider", "--dir", str(directory), "--until-stdin-closes"
+        )
+        self._without_port = self._command
         self.url = ""
         self.port = port
 
     def start(self) -> None:
-        """Start, and return once it listens. Raises ProgramFailed."""
+        """Start at its port (0: a free one), and return once it listens. Raises ProgramFailed."""
+        self._command = [*self._without_port, "--port", str(self.port)]
         super().start()
         said = self.hear()
         self.url, self.port = said["url"], said["port"]

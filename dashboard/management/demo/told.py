@@ -18,6 +18,7 @@ KILLED = {
     Boundary.BEFORE_REPORT: "killed after the answer, before it was reported",
 }
 
+
 def killed(job: Job, boundary: Boundary) -> str:
     return f"{job.name}: {KILLED[boundary].format(provider=PROVIDERS[job.resource])}"
 
