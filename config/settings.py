@@ -42,6 +42,7 @@ MIDDLEWARE = [
     "ledger.ingest.middleware.problems_for_the_api",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "dashboard.http.CompressPages",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
@@ -26,6 +28,15 @@ class SeeOther(HttpResponseRedirect):
     """Look there next, with GET."""
 
     status_code = 303
+
+
+class CompressPages(GZipMiddleware):
+    """Pages and their files go compressed; the API's short answers do not gain from it."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if request.path_info.startswith("/api/"):
+            return response
+        return super().process_response(request, response)
 
 
 def page(

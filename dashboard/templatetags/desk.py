@@ -14,7 +14,7 @@ from dashboard.icons import PATHS, STATE_ICONS, STATE_WORDS
 from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from review.queries import ContentHash
-from review.queries.marked import Mark, Segment
+from review.queries.marked import Mark, Segment, marked_text
 from review.queries.words import AUTHORITY_WORDS
 
 register = template.Library()
@@ -84,8 +84,9 @@ def span(seconds: float) -> str:
 
 
 @register.filter
-def marked(segments: Iterable[Segment]) -> SafeString:
+def marked(text: str | Iterable[Segment]) -> SafeString:
     """Text in which every character that could deceive is shown by its code; everything is escaped."""
+    segments = marked_text(text) if isinstance(text, str) else text
     return format_html_join("", "{}", ((_shown(segment),) for segment in segments))
 
 
@@ -114,9 +115,9 @@ def _in_words(reason: str) -> str:
 
 
 @register.filter
-def line_breaks_at_slashes(text: str) -> SafeString:
-    """A key or id that may break after its separators instead of anywhere."""
-    return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in _parts(text)))
+def key(text: str) -> SafeString:
+    """An operation key: marked like all text of agents, and free to break after its separators."""
+    return format_html_join(mark_safe("<wbr>"), "{}", ((marked(part),) for part in _parts(text)))
 
 
 def _parts(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from dashboard.access import requires
 from dashboard.comparison import Line
 from dashboard.decisions import ASKS, OWNERSHIP, Ask
 from dashboard.forms import DecisionForm
-from dashboard.http import Request, page, page_or_part
+from dashboard.http import Request, page
 from ledger.rules.vocabulary import DecisionKind
 from review.queries import BadFilter, ItemPage, QueueRow, item_page, queue
 from review.queries.changes import head_of
@@ -77,7 +77,7 @@ def changed(request: Request, item_id: str) -> HttpResponse:
     """204 while the history is as long as when the page was read; else a line that offers to show it."""
     if request.GET.get("seen", "") == str(head_of(request.user, item_id)):
         return HttpResponse(status=204)
-    return page_or_part(request, TEMPLATE, "stale", {"address": item_address(request, item_id)})
+    return page(request, f"{TEMPLATE}#stale", {"address": item_address(request, item_id)})
 
 
 @requires("view")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,12 +11,13 @@ from django.views.decorators.http import require_safe
 
 from dashboard import filters
 from dashboard.access import requires
-from dashboard.http import Request, page, page_or_part
+from dashboard.http import Request, page
 from ledger.rules.states import State
 from review.queries import TAB_LABELS, BadFilter, QueuePage, Tab, queue
 from review.queries.changes import changes_since
 from review.queries.words import REASON_WORDS
 
+SWEPT_WITHIN = timedelta(seconds=60)
 OPEN_STATES = (State.UNKNOWN, State.MANUAL_REVIEW)
 
 
@@ -46,7 +47,7 @@ def strip(request: Request) -> HttpResponse:
     if not (changes.new or changes.changed):
         return HttpResponse(status=204)
     context = {"changes": changes, "address": _address(request, cursor=None)}
-    return page_or_part(request, "dashboard/queue.html", "strip", context)
+    return page(request, "dashboard/queue.html#strip", context)
 
 
 def _context(request: Request, found: QueuePage) -> dict[str, Any]:
@@ -55,6 +56,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "as_of": found.as_of,
         "section": "review",
         "whole_section": True,
+        "asleep": found.last_sweep_at is None or found.as_of - found.last_sweep_at > SWEPT_WITHIN,
         "tabs": [_tab(request, found, tab) for tab in Tab if found.counts.get(tab) is not None],
         "shown": filters.shown_values(request.GET),
         "filtered": filters.is_filtered(request.GET),

@@ -53,7 +53,7 @@
     const button = target.closest("[data-copy]");
     if (!button) return;
     await navigator.clipboard.writeText(button.dataset.copy);
-    announce("Copied the whole hash.");
+    announce("Copied the whole of it.");
   });
 
   // --- a button that cannot be pressed says why and does nothing ---
@@ -121,7 +121,6 @@
     if (!place) return;
     const field = place.querySelector("[aria-invalid=true], form textarea, form select, form input[type=radio]");
     (field || place).focus();
-    if (place.hasAttribute("data-announce")) announce(place.querySelector("h1, h2").textContent.trim());
     place.scrollIntoView({ block: "nearest" });
   };
 

@@ -228,3 +228,12 @@ def test_marked_text_gives_nothing_away_unescaped() -> None:
 
     shown = marked(marked_text("<b>\u202e"))
     assert shown.startswith("&lt;b&gt;<mark")
+
+
+def test_pages_and_their_files_go_compressed(people: Cast, signed_in: SignIn) -> None:
+    client = signed_in(people.operator)
+    for path in ("/review/", "/static/vendor/bootstrap-5.3.9/bootstrap.min.css"):
+        answer = client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.status_code == 200
+        assert answer["Content-Encoding"] == "gzip"
+        answer.close()
