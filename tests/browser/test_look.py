@@ -1,0 +1,93 @@
+"""Every page in light and dark, wide and narrow: axe, no sideways scrolling, no complaint of the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from ledger.rules.reconcile import LookedUpKind
+from tests.browser.conftest import Desk, OpenDesk
+from tests.support import make
+from tests.support.cast import Cast
+
+WIDTHS = (1280, 360)
+REFUSED_PAGES = ("nothing-here", "unreadable-filter", "no-tenant")
+
+
+def pages(people: Cast) -> Mapping[str, str]:
+    """Name → address of every page, with work in every state a desk shows."""
+    unknown = make.item_of(make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE))
+    sent = make.item_of(make.for_a_person(people.key, args={"title": "p\u0430ypal <b>bold</b> \u202e"}))
+    held = make.item_of(make.held(people.key, actor="APPROVE NOW, says the planner", run="run-7", step="3"))
+    first = make.dispatched(people.key, make.REFUND)
+    variant = make.item_of(make.variant(people.key, first, {**make.ARGS[make.REFUND], "amount": 900}))
+    return {
+        "queue": "/review/",
+        "queue-empty": "/review/?tab=mine",
+        "queue-decided": "/review/?tab=decided",
+        "unreadable-filter": "/review/?tab=nowhere",
+        "unknown": f"/review/{unknown.pk}/",
+        "manual-review": f"/review/{sent.pk}/",
+        "held": f"/review/{held.pk}/",
+        "variant": f"/review/{variant.pk}/",
+        "approve": f"/review/{held.pk}/approve/",
+        "approve-not-possible": f"/review/{variant.pk}/approve/",
+        "reject": f"/review/{sent.pk}/reject/",
+        "confirm-happened": f"/review/{sent.pk}/confirm-happened/",
+        "relink": f"/review/{held.pk}/relink-arguments/",
+        "assign": f"/review/{held.pk}/assign/",
+        "arguments": f"/review/{sent.pk}/arguments/",
+        "nothing-here": "/review/rev_nothing/",
+        "help": "/help/",
+        "problems": "/problems/",
+        "problem": "/problems/on-hold",
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_is_accessible_and_quiet(
+    people: Cast, open_desk: OpenDesk, scheme: str, width: int
+) -> None:
+    desk = open_desk(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    faults: list[str] = []
+    desk.open("/sign-in/")
+    faults += look_at(desk, "sign-in", scheme, width)
+    desk.sign_in("approver")
+    for name, path in pages(people).items():
+        desk.open(path)
+        faults += look_at(desk, name, scheme, width)
+    assert faults == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_for_those_without_rights_are_accessible(
+    people: Cast, open_desk: OpenDesk, scheme: str
+) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    faults: list[str] = []
+    viewer = open_desk(color_scheme=scheme)
+    viewer.open(f"/review/{item.pk}/")
+    viewer.sign_in("viewer")
+    faults += look_at(viewer, "viewer", scheme, 1280)
+    outsider = open_desk(color_scheme=scheme)
+    outsider.open("/review/")
+    outsider.sign_in("superuser")
+    faults += look_at(outsider, "no-tenant", scheme, 1280)
+    assert faults == []
+
+
+def look_at(desk: Desk, name: str, scheme: str, width: int) -> list[str]:
+    desk.shot(f"{name}-{scheme}-{width}")
+    faults = [f"{name}: {violation}" for violation in desk.axe()]
+    if desk.sticks_out() > 0:
+        faults.append(f"{name}: {desk.sticks_out()} px wider than the window")
+    faults += [f"{name}: {complaint}" for complaint in desk.complaints if not is_own_refusal(name, complaint)]
+    desk.complaints.clear()
+    return faults
+
+
+def is_own_refusal(name: str, complaint: str) -> bool:
+    """The browser notes the status of a page that refuses on purpose."""
+    return name in REFUSED_PAGES and "Failed to load resource" in complaint
