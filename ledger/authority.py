@@ -64,10 +64,9 @@ def authority_for_page(
     with_approval: bool = True,
     budget_is_left: bool | None = None,
 ) -> Allowed | Refused:
-    """Could a new send of this attempt be approved (or, without approval, follow a look-up) at `now`? Of the
-    agent's keys the best one speaks. `budget_is_left`: known already, as where the attempt's own reservation
-    is
-    about to be given back."""
+    """Could a new send of this attempt be approved (or, without approval, follow a look-up) at `now`? Of
+    the agent's keys the best one speaks. `budget_is_left`: known already, as where the attempt's own
+    reservation is about to be given back."""
     then = facts_then(attempt, with_approval=with_approval, after_absent=not with_approval)
     keys = keys_of(attempt.agent)
     facts = facts_now(operation, attempt, keys=keys, now=now, approval=None, budget_is_left=budget_is_left)

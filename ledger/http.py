@@ -7,12 +7,14 @@ cookies, nothing decompressed, an answer of at most 64 kB, 20 s for everything t
 
 import atexit
 import ipaddress
+import math
 import os
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -135,7 +137,7 @@ class GuardedClient:
     ) -> Response:
         """One request and its answer. `headers` may not set Host or how the body is framed."""
         asked = _core_request(method, url, headers, content, allow_http=allow_http)
-        token = _DEADLINE.set(time.monotonic() + self._total_s)
+        token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + self._total_s))
         try:
             with self._pool.stream(**asked) as answer:
                 return _read(answer)
@@ -228,7 +230,17 @@ def _in(address: Address, networks: Iterable[Network]) -> bool:
     return any(address.version == network.version and address in network for network in networks)
 
 
-_DEADLINE: ContextVar[float] = ContextVar("outgoing_deadline")
+_DEADLINE: ContextVar[float] = ContextVar("outgoing_deadline", default=math.inf)
+
+
+@contextmanager
+def all_within(seconds: float) -> Iterator[None]:
+    """Everything sent inside shares this much time, however many requests it takes."""
+    token = _DEADLINE.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
 
 
 def _remaining_s(at_most: float | None, error: type[Exception]) -> float:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from celery import shared_task
 
 from ledger.reconciliation import reconcile_once, sweep_once
-from ledger.reconciliation.runner import BATCH
 
 
 @shared_task(name="ledger.tasks.sweep")
@@ -16,5 +15,5 @@ def sweep() -> None:
 
 @shared_task(name="ledger.tasks.reconcile")
 def reconcile() -> None:
-    if reconcile_once().looked_up == BATCH:
+    if reconcile_once().more:
         reconcile.apply_async(retry=False, expires=4)

@@ -99,3 +99,8 @@ def database_clock() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         now: datetime = cursor.fetchone()[0]
         return now
+
+
+def monotonic_s() -> float:
+    """For spans of this process; never to be compared with the database's clock."""
+    return time.monotonic()

@@ -1,6 +1,5 @@
 """Approve a new send: one person's vote, bound to one digest; enough of them are the only way from a person
-to
-a send."""
+to a send."""
 
 from __future__ import annotations
 
@@ -28,13 +27,11 @@ _UNSENT = (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
 def approve(
     *, item_id: str, by: User, why: str, new_provider_key: bool = False, shown_digest: str | None = None
 ) -> Decided:
-    """Vote for a new send of exactly this attempt. Enough distinct votes make an approval, which expires with
-    its
-    earliest vote; an approval given anew replaces one that waits.
+    """Vote for a new send of exactly this attempt. Enough distinct votes make an approval, which expires
+    with its earliest vote; an approval given anew replaces one that waits.
 
     Held: becomes INTENT_RECORDED. Sent: stays what it is until leave is asked for. `shown_digest`:
-    `Binding.shown`
-    of the page the person read; refused `changed-while-reading` where it no longer holds.
+    `Binding.shown` of the page the person read; refused `changed-while-reading` where it no longer holds.
     """
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt

@@ -59,8 +59,7 @@ class Desk:
 @contextmanager
 def at_the_desk(item_id: str, by: User, *, ownership: bool = False) -> Iterator[Desk]:
     """Lock the operation of an item and check that it may still be decided, by this person as far as its
-    claim
-    says. Rights are the caller's to ask before. Raises `UnknownObject` and `DecisionRefused`."""
+    claim says. Rights are the caller's to ask before. Raises `UnknownObject` and `DecisionRefused`."""
     found = ReviewItem.objects.filter(pk=item_id).values_list("operation_id", "tenant_id").first()
     if found is None:
         raise UnknownObject

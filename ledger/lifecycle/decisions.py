@@ -17,8 +17,7 @@ def reject(*, item_id: str, by: User, why: str, what: str | None = None, referen
     """Close the attempt to sending for ever.
 
     Never sent: FAILED `rejected`. Sent: the person also says `happened` (with the provider's reference),
-    `did_not`,
-    or `not_known`, which leaves it in MANUAL_REVIEW. A reject ends the round of votes.
+    `did_not`, or `not_known`, which leaves it in MANUAL_REVIEW. A reject ends the round of votes.
     """
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt

@@ -34,8 +34,7 @@ def apply_answer(
     *, attempt_id: str, epoch: int, provider: Provider | None, looked_up: LookedUp
 ) -> Follows | None:
     """Store one answer and let it decide. None: a later look-up holds the lease, so this one is a zombie's;
-    its
-    answer is kept and a new look-up made due."""
+    its answer is kept and a new look-up made due."""
     with locked_attempt(attempt_id, tenant_id=None, actor=RECONCILER) as (case, attempt):
         if attempt.lookup_epoch != epoch:
             _keep_stale(case, attempt, epoch, provider, looked_up)

@@ -13,9 +13,8 @@ FRESH_FOR = timedelta(minutes=5)
 
 
 def proven_absent_lately(attempt: Attempt, now: datetime) -> bool:
-    """A tool without look-up can prove nothing and needs none. Else: the settle window is over, no look-up is
-    in
-    flight, and the last answer is under 5 minutes old and was *absent*."""
+    """A tool without look-up can prove nothing and needs none. Else: the settle window is over, no look-up
+    is in flight, and the last answer is under 5 minutes old and was *absent*."""
     rule = rule_of(attempt)
     if not rule.has_lookup or not attempt.was_sent:
         return True

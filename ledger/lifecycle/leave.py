@@ -41,9 +41,8 @@ def give_leave(
     """Give permission to send, once, or say why not.
 
     The first time INTENT_RECORDED becomes DISPATCHED. For a new send the earlier attempt becomes SUPERSEDED
-    and
-    attempt n+1 is inserted and DISPATCHED in this one transaction; until then look-ups of it go on. The same
-    agent, worker and `leave_id` inside the lease get the same answer again while authority holds.
+    and attempt n+1 is inserted and DISPATCHED in this one transaction; until then look-ups of it go on. The
+    same agent, worker and `leave_id` inside the lease get the same answer again while authority holds.
     """
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, asked):
         attempt = case.speaker(asked)

@@ -1,5 +1,5 @@
-"""The one function that changes the state of an attempt, with all that belongs to the change:
-row, event, review item, approval, budget."""
+"""The one function that changes the state of an attempt, with all that belongs to the change: row, event,
+review item, approval, budget."""
 
 from __future__ import annotations
 
@@ -75,8 +75,7 @@ def move(
 
 def void_approval(case: Case, attempt: Attempt, cause: str) -> None:
     """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was
-    held
-    until that approval is back at the desk."""
+    held until that approval is back at the desk."""
     attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
     approval = case.approvals.pop(attempt.pk, None)
     if approval is not None:

@@ -61,8 +61,7 @@ def record_provider_request(
 
 def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: int) -> datetime | None:
     """A sign of life moves the send lease's end, never beyond 20 dispatch timeouts after leave. None: the
-    lease
-    is another's, or over."""
+    lease is another's, or over."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
         if not _holds_lease(case, attempt, as_stored(key), worker_id, lease_epoch):
             return None
@@ -77,9 +76,8 @@ def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: i
 
 
 def declare_worker_dead(*, key: ApiKey, worker_id: str) -> list[Standing]:
-    """The DISPATCHED attempts of a process of this agent that is no more become UNKNOWN at once. Answers with
-    all
-    it sent that is still an open question, so that asking again gives the same list."""
+    """The DISPATCHED attempts of a process of this agent that is no more become UNKNOWN at once. Answers
+    with all it sent that is still an open question, so that asking again gives the same list."""
     sent_by_it = Attempt.objects.filter(
         tenant_id=key.tenant_id,
         agent=key.agent,

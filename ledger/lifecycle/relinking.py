@@ -22,8 +22,7 @@ def relink_arguments(*, item_id: str, by: User, why: str, args_bytes: bytes, arg
     """A new held attempt with corrected arguments, which needs an approval of its own.
 
     A held source becomes SUPERSEDED at once; a sent one stays, and the new one is approvable once it is
-    FAILED.
-    `args_bytes` are canonical. Raises `DecisionRefused`.
+    FAILED. `args_bytes` are canonical. Raises `DecisionRefused`.
     """
     with at_the_desk(item_id, by) as desk:
         in_force = rule_in_force(desk.item.tenant_id, desk.attempt.tool)

@@ -1,6 +1,5 @@
 """What time alone may do: end a lease, an approval, a wait that never began. Never a retry, never a failure
-of
-something sent."""
+of something sent."""
 
 from __future__ import annotations
 

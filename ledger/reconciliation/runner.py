@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.faults import fault_point
+from ledger.http import all_within
 from ledger.lifecycle import apply_answer
 from ledger.models import Attempt, Provider
 from ledger.policies import rule_of
@@ -20,30 +21,38 @@ from ledger.reconciliation.pulse import beat
 from ledger.rules.keys import correlation_id
 from ledger.rules.reconcile import LookedUp, LookedUpKind
 from ledger.rules.vocabulary import Effect
-from ledger.transactions import durable
+from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
 BATCH = 20
+PASS_S = 3.0
+LOOK_UP_S = 15.0
+"""For all pages of one look-up. With the pass it ends before a worker's task is stopped, and alone before
+its lease does."""
 
 
 @dataclass
 class ReconcileReport:
-    """How many look-ups one pass made, and which row of the recovery table decided each."""
+    """How many look-ups one pass made, which row of the recovery table decided each, and whether it stopped
+    before everything due was asked about."""
 
     looked_up: int = 0
+    more: bool = False
     stale: int = 0
     rows: Counter[str] = field(default_factory=Counter)
 
 
 def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
-    """Ask about attempts that are due, at most so many. Each is claimed only when its turn comes, so that a
-    slow
-    provider never lets the lease of another one run out."""
-    report = ReconcileReport()
-    while report.looked_up < at_most and (claims := claim_due(at_most=1)):
+    """Ask about attempts that are due, at most so many or for a few seconds. Each is claimed only when its
+    turn comes, so that a slow provider never lets the lease of another one run out."""
+    report, ends_at = ReconcileReport(), monotonic_s() + PASS_S
+    while claims := claim_due(at_most=1):
         fault_point("reconciler.claimed")
         _reconcile(claims[0], report)
+        if report.looked_up >= at_most or monotonic_s() >= ends_at:
+            report.more = True
+            break
     beat("reconcile")
     return report
 
@@ -87,7 +96,8 @@ def _ask(attempt: Attempt, provider: Provider | None) -> LookedUp:
             detail=f"No provider named {rule.provider!r} is configured; add it with manage.py add_provider.",
         )
     try:
-        return adapter_for(provider).look_up(question_about(attempt))
+        with all_within(LOOK_UP_S):
+            return adapter_for(provider).look_up(question_about(attempt))
     except Exception as error:
         logger.exception("The adapter of provider %s failed on %s", provider.name, attempt.pk)
         return LookedUp(LookedUpKind.ADAPTER_FAILED, detail=f"{type(error).__name__}: {error}"[:1000])

@@ -23,8 +23,7 @@ class FoldedAttempt:
 
 def outcome_of(attempts: Sequence[FoldedAttempt]) -> Outcome:
     """`confirmed` if any attempt is; else `open` while one is live, perhaps sent and undecided, or none
-    counts;
-    else what became of the newest one that counts. Attempts are given oldest first."""
+    counts; else what became of the newest one that counts. Attempts are given oldest first."""
     counted = _counted(attempts)
     if any(attempt.state is State.OUTCOME_CONFIRMED for attempt in attempts):
         return Outcome.CONFIRMED

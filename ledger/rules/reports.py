@@ -61,8 +61,7 @@ class ReportFacts:
     """What the ledger knows of the attempt a report is about.
 
     `other_confirmed`: another attempt of the operation is. `same_effect`: the report names the reference of
-    the
-    confirmed attempt. `second_reference`: it names another provider request id than the one stored.
+    the confirmed attempt. `second_reference`: it names another provider request id than the one stored.
     `contradicted`: a success report, receipt or finding is already in hand. `no_new_send`: cancelled or
     rejected.
     """
