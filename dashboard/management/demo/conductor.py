@@ -21,7 +21,7 @@ from dashboard.management.demo.wire import ProviderSilent
 LOOK_EVERY_S = 0.1
 SOON_S, USUALLY_S, SELDOM_S = 1.5, 4.0, 30.0
 QUICK_POSTS = 20
-"""A job is posted often at first, while its outcome is being found out."""
+"""A job is posted often while what the ledger says of it is new."""
 
 MOST_QUESTIONS = 9
 """So many questions on the desk are enough; until some are decided, only work that asks none is done."""
@@ -151,11 +151,12 @@ class Conductor:
 
     def _note(self, job: Job, reply: Reply) -> None:
         pace = self._pace(job)
-        pace.posts += 1
         line = told.news(job, reply, before=pace.said)
         if line:
             self._tell(line)
-        pace.said = reply.state or reply.said.value
+        now_said = reply.state or reply.said.value
+        pace.posts = pace.posts + 1 if now_said == pace.said else 0
+        pace.said = now_said
         pace.due_at = time.monotonic() + _wait_s(reply, pace.posts)
         if reply.said in {Said.DONE, Said.CLOSED}:
             self._take_off(job)
@@ -173,5 +174,5 @@ class Conductor:
 
 def _wait_s(reply: Reply, posts: int) -> float:
     if reply.said in {Said.REFUSED, Said.UNAVAILABLE}:
-        return SELDOM_S
+        return SELDOM_S if posts < QUICK_POSTS else QUIET_S  # every refusal is a row
     return SOON_S if posts < QUICK_POSTS else USUALLY_S

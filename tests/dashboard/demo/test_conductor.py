@@ -105,3 +105,10 @@ def test_a_demo_left_alone_stops_making_work(tmp_path: Path, monkeypatch: pytest
     stage = Stage(tmp_path)
     stage.play(60)
     assert stage.work.number == 20
+
+
+def test_a_refused_job_is_posted_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUIET_S", 600.0)
+    refused = Reply(said=Said.REFUSED, reason="tenant-suspended")
+    assert module._wait_s(refused, 0) == module.SELDOM_S
+    assert module._wait_s(refused, module.QUICK_POSTS) == module.QUIET_S
