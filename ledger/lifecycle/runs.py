@@ -18,20 +18,34 @@ def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run
     """Open the run with these limits, or answer with the account it has: nothing posted later changes a
     limit."""
     require_transaction()
+    run = _named(key, name)
+    if run is None:
+        inserted = _insert_run(key, name, limits)
+        if inserted is not None:
+            return _answer(inserted, created=True)
+        run = Run.objects.get(tenant_id=key.tenant_id, name=name)
+    has = {account.unit: account.limit for account in run.accounts.all()}
+    return _answer(run, matches=all(has[unit] == limits.get(unit) for unit in has))
+
+
+def _named(key: ApiKey, name: str) -> Run | None:
+    return Run.objects.filter(tenant_id=key.tenant_id, name=name).first()
+
+
+def _insert_run(key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run | None:
+    """The new run, or None where another request opened it first."""
     try:
         with transaction.atomic():
             run = Run.objects.create(tenant_id=key.tenant_id, name=name, created_at=database_clock())
             budgets.open_accounts(run, limits)
-            return _answer(run, created=True)
+            return run
     except IntegrityError:
-        run = Run.objects.get(tenant_id=key.tenant_id, name=name)
-        has = {account.unit: account.limit for account in run.accounts.all()}
-        return _answer(run, matches=all(has[unit] == limits.get(unit) for unit in has))
+        return None
 
 
 def find_run(*, key: ApiKey, name: str) -> RunAnswer:
     """The run of that name. Raises `UnknownObject`."""
-    run = Run.objects.filter(tenant_id=key.tenant_id, name=name).first()
+    run = _named(key, name)
     if run is None:
         raise UnknownObject
     return _answer(run)
