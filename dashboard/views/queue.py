@@ -65,6 +65,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "next_page": filters.kept_query(request.GET, cursor=found.next_cursor) if found.next_cursor else "",
         "first_page": filters.kept_query(request.GET, cursor=None) if request.GET.get("cursor") else "",
         "address": _address(request),
+        "elsewhere": 0 if found.tab in (Tab.ALL, Tab.DECIDED) else found.counts.get(Tab.ALL, 0),
         "states": OPEN_STATES,
         "reasons": tuple(REASON_WORDS.items()),
     }
