@@ -32,10 +32,6 @@ class Button:
     ask: Ask
     id: str
 
-    @property
-    def is_open_form(self) -> bool:
-        return not self.ask.at_once
-
 
 @dataclass(frozen=True)
 class Asked:
