@@ -191,7 +191,7 @@ def test_pages_ask_the_database_little_and_no_more_for_more_rows(people: Cast, s
     own = 2  # session and person
     assert queries(client, "/review/") == few
     assert few <= 12 + own
-    assert queries(client, f"/review/{item.pk}/") <= 24 + own
+    assert queries(client, f"/review/{item.pk}/") <= 17 + own
     assert queries(client, "/review/strip/?since=2026-01-01T00:00:00Z") <= 2 + own
     assert queries(client, f"/review/{item.pk}/changed/?seen=1") <= 1 + own
 

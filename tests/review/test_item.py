@@ -61,7 +61,7 @@ class TestWall:
 class TestWhatItSays:
     def test_the_question_first(self, people: Cast) -> None:
         page = page_of(people.viewer, make.unknown(people.key, make.REFUND, operation_key="refund:7"))
-        assert page.not_known.startswith("Whether the provider carried it out")
+        assert page.not_known.startswith("Not known: whether the provider carried it out")
         assert page.sentence == "Refund 125 EUR to cus_7"
         assert (page.effect, page.state, page.reason) == (Effect.PAYMENT, State.UNKNOWN, ReviewReason.UNKNOWN)
         assert (page.operation_key, page.agent, page.agent_owner) == ("refund:7", "billing-bot", "owner")
