@@ -9,6 +9,7 @@ from ledger.approvals import approval_facts
 from ledger.budgets import budget_left
 from ledger.models import Agent, ApiKey, Approval, Attempt, Operation
 from ledger.policies import rule_in_force, rule_of
+from ledger.queries.arguments import stored_args
 from ledger.rules.authority import (
     NO_APPROVAL,
     Allowed,
@@ -78,7 +79,7 @@ def facts_then(attempt: Attempt, *, with_approval: bool, after_absent: bool = Fa
     rule = rule_of(attempt)
     return Then(
         tool=attempt.tool,
-        target=target_of(rule, attempt.args),
+        target=target_of(rule, stored_args(attempt)),
         effect=rule.effect,
         rule_hash=attempt.rule_hash,
         idempotent=rule.idempotent,
@@ -103,7 +104,7 @@ def facts_now(
     agent = Agent.objects.select_related("owner", "tenant").get(pk=attempt.agent_id)
     in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     rule = in_force.rule or rule_of(attempt)
-    target = target_of(rule, attempt.args)
+    target = target_of(rule, stored_args(attempt))
     return Now(
         at=now,
         tenant_active=agent.tenant.is_active,

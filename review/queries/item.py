@@ -11,6 +11,7 @@ from ledger.lifecycle import offers_for, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, User
 from ledger.policies import InForce, rule_in_force, rule_of
+from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
@@ -31,7 +32,6 @@ from review.queries.lists import OWNERSHIP
 from review.queries.marked import marked_text
 from review.queries.page import ActionView, AgentWords, Arguments, AssigneeView, Comparison, ItemPage, Votes
 from review.queries.rows import claim_of, closing_of, is_overdue, owner_of
-from review.queries.sentences import sentence_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
