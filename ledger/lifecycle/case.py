@@ -8,8 +8,6 @@ from datetime import datetime
 from ledger import events
 from ledger.events import Actor
 from ledger.models import Approval, Attempt, Event, Operation, ReviewItem
-from ledger.policies import rule_of
-from ledger.rules.policy import Rule
 from ledger.rules.states import State, is_live
 from ledger.rules.vocabulary import EventKind, ReviewReason
 from ledger.transactions import database_clock
@@ -75,9 +73,6 @@ class Case:
         Only such a one is held and not the first, whatever its reason became: an approval of it may expire.
         """
         return next((a for a in self.attempts if a.is_held and a.number > 1), None)
-
-    def rule(self, attempt: Attempt) -> Rule:
-        return rule_of(attempt)
 
     def record(self, kind: EventKind, attempt: Attempt | None = None, **data: object) -> Event:
         """Append one event by this case's actor, now."""

@@ -14,6 +14,7 @@ from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
 from ledger.models import Attempt, LookUp, Provider
+from ledger.policies import rule_of
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
 from ledger.rules.reconcile import (
     AttemptFacts,
@@ -55,7 +56,7 @@ def apply_answer(
 
 def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
     """What the ledger knows of an attempt, as the recovery table asks it."""
-    rule = case.rule(attempt)
+    rule = rule_of(attempt)
     return AttemptFacts(
         effect=rule.effect,
         idempotent=rule.idempotent,
@@ -144,7 +145,7 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
     """When to ask again; an UNKNOWN attempt always has a next time."""
     if attempt.state != State.UNKNOWN:
         return None
-    settle_s = case.rule(attempt).settle_s
+    settle_s = rule_of(attempt).settle_s
     if follows.check_again_in == "soon":
         return case.now + timedelta(seconds=negative_spacing_s(settle_s))
     roll = random.random()  # noqa: S311

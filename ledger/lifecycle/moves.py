@@ -12,6 +12,7 @@ from ledger import budgets
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Event
+from ledger.policies import rule_of
 from ledger.rules.backoff import resend_backoff_s
 from ledger.rules.budgets import How
 from ledger.rules.states import FINAL, State, check_move
@@ -122,7 +123,7 @@ def start_by(case: Case, attempt: Attempt, state: State) -> datetime | None:
     """Until when an attempt in this state waits for its agent; None where it waits for nobody."""
     if state not in (State.INTENT_RECORDED, State.FAILED_RETRYABLE):
         return None
-    return attempt.expires_at or case.now + timedelta(seconds=case.rule(attempt).start_within_s)
+    return attempt.expires_at or case.now + timedelta(seconds=rule_of(attempt).start_within_s)
 
 
 def _void_approval(case: Case, attempt: Attempt, to: State) -> None:
