@@ -12,7 +12,7 @@ from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
 from ledger.lifecycle.freshness import proven_absent_lately
-from ledger.lifecycle.moves import move
+from ledger.lifecycle.moves import drop_approval, move
 from ledger.lifecycle.values import Decided, DecisionRefused
 from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
@@ -150,11 +150,7 @@ def _count_votes(case: Case, attempt: Attempt, binding: Binding) -> None:
 
 
 def _approve(case: Case, attempt: Attempt, votes: list[Vote]) -> None:
-    replaced = case.approvals.pop(attempt.pk, None)
-    if replaced is not None:
-        replaced.voided_at, replaced.void_cause = case.now, "replaced"
-        replaced.save(update_fields=["voided_at", "void_cause"])
-        case.record(EventKind.APPROVAL_VOIDED, attempt, approval=replaced.pk, cause="replaced")
+    drop_approval(case, attempt, "replaced")
     approval = case.approvals[attempt.pk] = Approval.objects.create(
         id=approval_id(),
         tenant_id=attempt.tenant_id,

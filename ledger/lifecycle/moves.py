@@ -78,13 +78,18 @@ def void_approval(case: Case, attempt: Attempt, cause: str) -> None:
     """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was
     held until that approval is back at the desk."""
     attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
+    drop_approval(case, attempt, cause)
+    if attempt.state == State.INTENT_RECORDED and attempt.held_at is not None:
+        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_EXPIRED)
+
+
+def drop_approval(case: Case, attempt: Attempt, cause: str) -> None:
+    """A waiting approval of this attempt is void, and nothing else changes."""
     approval = case.approvals.pop(attempt.pk, None)
     if approval is not None:
         approval.voided_at, approval.void_cause = case.now, cause
         approval.save(update_fields=["voided_at", "void_cause"])
         case.record(EventKind.APPROVAL_VOIDED, attempt, approval=approval.pk, cause=cause)
-    if attempt.state == State.INTENT_RECORDED and attempt.held_at is not None:
-        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_EXPIRED)
 
 
 def void_all_approvals(case: Case, cause: str) -> None:
