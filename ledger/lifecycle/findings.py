@@ -185,14 +185,9 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
         failure = follows.cause or "failed_there"
         fail(case, attempt, by=FailedBy.LOOKUP, failure=failure, said={"reference": reference, **said})
     elif follows.to is State.FAILED_RETRYABLE:
-        move(case, attempt, follows.to, absent_by_lookup=looked_up_absent(follows), said=said)
+        move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
         to_review(case, attempt, follows.reason)
-
-
-def looked_up_absent(follows: Follows) -> bool:
-    """Does a coming send rest on an *absent*? A `read` has nothing to duplicate."""
-    return follows.row != "read"
 
 
 def _counted(case: Case, attempt: Attempt, looked_up: LookedUp) -> tuple[Record, ...]:
