@@ -90,7 +90,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
         binding=binding,
         approval=waiting_approval(every_vote),
-        case=unlocked_case(entry.item),
+        case=unlocked_case(attempt.operation),
         people=people,
         barred=barred,
         votes=votes_of(attempt, every_vote, binding, people, barred, now),
