@@ -57,20 +57,20 @@ def _approval_facts(approval: Approval | None, *, replay: bool) -> ApprovalFacts
     return NO_APPROVAL if approval is None else approval_facts(approval)
 
 
-def authority_for_page(
-    operation: Operation,
-    attempt: Attempt,
-    *,
-    now: datetime,
-    with_approval: bool = True,
-    budget_is_left: bool | None = None,
-) -> Allowed | Refused:
-    """Could a new send of this attempt be approved (or, without approval, follow a look-up) at `now`? Of
-    the agent's keys the best one speaks. `budget_is_left`: known already, as where the attempt's own
-    reservation is about to be given back."""
-    then = facts_then(attempt, with_approval=with_approval, after_absent=not with_approval)
-    keys = keys_of(attempt.agent)
-    facts = facts_now(operation, attempt, keys=keys, now=now, approval=None, budget_is_left=budget_is_left)
+def authority_to_approve(operation: Operation, attempt: Attempt, *, now: datetime) -> Allowed | Refused:
+    """Could a new send of this attempt be approved at `now`? Of the agent's keys the best one speaks."""
+    then = facts_then(attempt, with_approval=True)
+    facts = facts_now(operation, attempt, keys=keys_of(attempt.agent), now=now, approval=None)
+    return check_authority(then, facts)
+
+
+def authority_after_absent(operation: Operation, attempt: Attempt, *, now: datetime) -> Allowed | Refused:
+    """Could it be sent again without approval, if a look-up proved at `now` that nothing happened? Its own
+    reservation would be given back then, so its budget is not asked."""
+    then = facts_then(attempt, with_approval=False, after_absent=True)
+    facts = facts_now(
+        operation, attempt, keys=keys_of(attempt.agent), now=now, approval=None, budget_is_left=True
+    )
     return check_authority(then, facts)
 
 

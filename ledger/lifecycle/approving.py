@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from ledger import approvals
 from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
-from ledger.authority import authority_for_page
+from ledger.authority import authority_to_approve
 from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
@@ -84,7 +84,7 @@ def _other_attempts(case: Case, attempt: Attempt) -> DecisionRefused | None:
 
 
 def _authority(case: Case, attempt: Attempt) -> DecisionRefused | None:
-    authority = authority_for_page(case.operation, attempt, now=case.now)
+    authority = authority_to_approve(case.operation, attempt, now=case.now)
     if not isinstance(authority, Refused):
         return None
     reasons = tuple(str(reason) for reason in authority.reasons)

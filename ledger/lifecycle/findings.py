@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from ledger.authority import authority_for_page, key_window_ends_at, sends_of
+from ledger.authority import authority_after_absent, key_window_ends_at, sends_of
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.freshness import settle_ends_at
@@ -43,9 +43,7 @@ def apply_answer(
         follows = decide(
             facts_of(case, attempt),
             looked_up,
-            authority_for_page(
-                case.operation, attempt, now=case.now, with_approval=False, budget_is_left=True
-            ),
+            authority_after_absent(case.operation, attempt, now=case.now),
             case.now,
         )
         _store(case, attempt, epoch, provider, looked_up, follows.row)
