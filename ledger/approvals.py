@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from ledger.models import Approval, Attempt, PolicySnapshot, Vote
@@ -14,6 +15,15 @@ from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.digest import vote_digest
 from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import Effect
+
+
+class Duty(StrEnum):
+    """A part in an attempt that keeps a person from approving it."""
+
+    OWNS_AGENT = "owns the agent"
+    ASKED = "asked for it"
+    CORRECTED = "corrected its arguments"
+    CHANGED_RULE = "last changed the rule"
 
 
 class Approvers(Protocol):
@@ -129,15 +139,19 @@ def may_approve(attempt: Attempt, user_id: int, rule: Rule | None) -> bool:
     )
 
 
-def conflicts_of(attempt: Attempt, user_id: int) -> tuple[str, ...]:
-    """Why separation of duties keeps this person from approving; admins and superusers are not exempt."""
-    conflicts = (
-        (attempt.agent.owner_id, "owns the agent"),
-        (attempt.requested_by_id, "asked for it"),
-        (attempt.arguments_by_id, "corrected its arguments"),
-        (rule_editor(attempt.tenant_id, attempt.tool), "last changed the rule"),
+def duties_in(attempt: Attempt) -> tuple[tuple[int | None, Duty], ...]:
+    """Who has which part in this attempt (None: nobody has), by user id."""
+    return (
+        (attempt.agent.owner_id, Duty.OWNS_AGENT),
+        (attempt.requested_by_id, Duty.ASKED),
+        (attempt.arguments_by_id, Duty.CORRECTED),
+        (rule_editor(attempt.tenant_id, attempt.tool), Duty.CHANGED_RULE),
     )
-    return tuple(words for person, words in conflicts if person == user_id)
+
+
+def conflicts_of(attempt: Attempt, user_id: int) -> tuple[Duty, ...]:
+    """Why separation of duties keeps this person from approving; admins and superusers are not exempt."""
+    return tuple(duty for person, duty in duties_in(attempt) if person == user_id)
 
 
 def _still_means(vote: Vote, attempt: Attempt, in_force: InForce) -> bool:
