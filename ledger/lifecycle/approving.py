@@ -18,10 +18,8 @@ from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
 from ledger.rules.authority import Refused
 from ledger.rules.budgets import How
-from ledger.rules.states import OPEN_QUESTION, State
+from ledger.rules.states import OPEN_QUESTION, WAITS_FOR_AGENT, State
 from ledger.rules.vocabulary import DecisionKind, EventKind
-
-_UNSENT = (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
 
 
 def approve(
@@ -170,7 +168,7 @@ def _approve(case: Case, attempt: Attempt, votes: list[Vote]) -> None:
 
 def _gives_way(live: Attempt, attempt: Attempt) -> bool:
     """What was not sent, or proven to have had no effect, gives way to a held attempt with other content."""
-    return attempt.is_held and attempt.number > 1 and live.state in _UNSENT
+    return attempt.is_held and attempt.number > 1 and live.state in WAITS_FOR_AGENT
 
 
 def _supersede_unsent_sibling(case: Case, held: Attempt) -> None:

@@ -14,17 +14,7 @@ from ledger.lifecycle.values import Decided, DecisionRefused, UnknownObject
 from ledger.models import Attempt, Decision, ReviewItem, User
 from ledger.models.ids import decision_id
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind, EventKind
-
-OWNERSHIP = frozenset(
-    {
-        DecisionKind.ASSIGN,
-        DecisionKind.CLAIM,
-        DecisionKind.RELEASE,
-        DecisionKind.TAKE_OVER,
-        DecisionKind.NOTE,
-    }
-)
+from ledger.rules.vocabulary import OWNERSHIP, DecisionKind, EventKind
 
 
 @dataclass(frozen=True)

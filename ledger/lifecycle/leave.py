@@ -23,7 +23,7 @@ from ledger.policies import InForce, rule_in_force, rule_of
 from ledger.rules.authority import Reason, Refused
 from ledger.rules.budgets import How
 from ledger.rules.scopes import narrowed
-from ledger.rules.states import FINAL, OPEN_QUESTION, State
+from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
 from ledger.rules.vocabulary import EventKind, ReviewReason
 from ledger.transactions import database_clock
 
@@ -85,8 +85,7 @@ Row = tuple[LeaveProblem, Callable[[Case, Attempt], bool]]
 
 
 def _waits_for_variant(case: Case, attempt: Attempt) -> bool:
-    unsent = attempt.state in (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
-    return unsent and case.held_variant() is not None
+    return attempt.state in WAITS_FOR_AGENT and case.held_variant() is not None
 
 
 def _unapproved(state: State) -> Callable[[Case, Attempt], bool]:

@@ -14,7 +14,7 @@ from ledger.policies import InForce, rule_in_force, rule_of
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import ReviewReason
+from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
 from ledger.transactions import one_reading
 from review.door import Entry, enter, enter_among
 from review.duties import conflicts
@@ -28,7 +28,6 @@ from review.queries.history import (
     events_of,
     evidence_of,
 )
-from review.queries.lists import OWNERSHIP
 from review.queries.marked import marked_text
 from review.queries.page import ActionView, AgentWords, Arguments, AssigneeView, Comparison, ItemPage, Votes
 from review.queries.rows import claim_of, closing_of, is_overdue, owner_of
