@@ -93,6 +93,9 @@ def check_claim(desk: Desk) -> None:
 def check_reference(reference: str) -> None:
     """Raise `DecisionRefused` where a person's evidence names nothing at the provider."""
     refuse_unless(reference.strip(), "reference-required", "Name the provider's reference.")
+    refuse_unless(
+        reference.isprintable(), "reference-unreadable", "A reference holds printable characters only."
+    )
 
 
 def refuse_unless(possible: object, code: str, message: str) -> None:

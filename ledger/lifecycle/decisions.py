@@ -11,7 +11,14 @@ from ledger.lifecycle.deciding import (
     refuse_unless,
 )
 from ledger.lifecycle.moves import move, void_all_approvals, void_approval
-from ledger.lifecycle.settled_by import close_conflict, confirm, fail, is_same_effect, open_conflict
+from ledger.lifecycle.settled_by import (
+    close_conflict,
+    confirm,
+    fail,
+    is_same_effect,
+    open_conflict,
+    supersede,
+)
 from ledger.lifecycle.values import Decided
 from ledger.models import Attempt, User
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
@@ -157,7 +164,7 @@ def _confirm_by_person(case: Case, attempt: Attempt, reference: str) -> None:
     if confirmed is None:
         confirm(case, attempt, by=ConfirmedBy.OPERATOR, reference=reference)
     elif is_same_effect(confirmed, {reference}):
-        move(case, attempt, State.SUPERSEDED, said={"closed_as": "same_effect"})
+        supersede(case, attempt, how="same_effect")
     else:
         void_all_approvals(case, "a second effect was reported")
         open_conflict(case, attempt, evidence={"reference": reference})
