@@ -33,7 +33,7 @@ def approve(
     """
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
-        refused = why_not_approvable(case, attempt)
+        refused = _other_question(desk) or why_not_approvable(case, attempt)
         if refused:
             raise already_decided(desk) if desk.item.closed_at else refused
         binding = _binding(attempt, by, new_provider_key=new_provider_key, shown=shown_digest)
@@ -41,6 +41,14 @@ def approve(
         _count_votes(case, attempt, binding)
         fault_point("decision.before_commit")
         return decided
+
+
+def _other_question(desk: Desk) -> DecisionRefused | None:
+    """A closed item speaks for its attempt only while none is open: never for a later question."""
+    other = desk.case.items.get(desk.attempt.pk)
+    if other is None or other.pk == desk.item.pk:
+        return None
+    return DecisionRefused("already-decided", "This item is closed: a later one is open.")
 
 
 def why_not_approvable(case: Case, attempt: Attempt) -> DecisionRefused | None:
