@@ -98,7 +98,6 @@ def _insert_corrected(
         agent=source.agent,
         policy=in_force.snapshot,
         scopes=source.scopes,
-        generation=source.generation + 1,
         descends_from=source,
         held_for=ReviewReason.ARGUMENTS_CHANGED,
         requested_by=source.requested_by,
