@@ -10,7 +10,7 @@ from ledger.approvals import Binding, binding_of
 from ledger.lifecycle import offers_for, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, User
-from ledger.policies import InForce, rule_in_force, rule_of
+from ledger.policies import rule_of
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
@@ -78,7 +78,6 @@ def item_arguments(user: User, item_id: str) -> Arguments:
 def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
     rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt)
-    in_force = InForce(binding.policy, binding.rule) if binding else _now_refusing(attempt)
     decisions = decisions_of(attempt)
     every_vote = cast_votes(decisions)
     return _Read(
@@ -86,7 +85,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         entry=entry,
         now=now,
         rule=rule,
-        standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
+        standpoint=standpoint_of(attempt, rule=rule, now=now),
         binding=binding,
         approval=waiting_approval(every_vote),
         case=unlocked_case(attempt.operation),
@@ -95,10 +94,6 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         votes=votes_of(attempt, every_vote, binding, people, barred, now),
         decisions=decisions,
     )
-
-
-def _now_refusing(attempt: Attempt) -> InForce:
-    return rule_in_force(attempt.tenant_id, attempt.tool)
 
 
 def _page(read: _Read) -> ItemPage:
