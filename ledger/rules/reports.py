@@ -90,10 +90,6 @@ class Settles:
     conflict: bool = False
     look_up_now: bool = False
 
-    @property
-    def evidence_only(self) -> bool:
-        return self.to is None
-
 
 Row = tuple[str, Callable[[ReportFacts, Report], bool], Callable[[ReportFacts, Report], Settles]]
 
