@@ -25,6 +25,7 @@ from ledger.lifecycle.relinking import relink_arguments, relink_record
 from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
 from ledger.lifecycle.standing import standing_of
 from ledger.lifecycle.timers import end_approval, end_send_lease, end_wait_for_agent
+from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import (
     CheckpointNotGrowing,
     Decided,
@@ -87,5 +88,6 @@ __all__ = [
     "relink_record",
     "standing_of",
     "take_over",
+    "twins_of",
     "unlocked_case",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import QuerySet
+
 from ledger import approvals
 from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
 from ledger.authority import authority_to_approve
@@ -13,6 +15,7 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
 from ledger.lifecycle.freshness import proven_absent_lately
 from ledger.lifecycle.moves import drop_approval, move
+from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import Decided, DecisionRefused
 from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
@@ -136,12 +139,17 @@ def _vote(desk: Desk, binding: Binding, why: str) -> Decided:
         rule_hash=binding.rule.rule_hash,
         scopes=attempt.scopes,
         generation=binding.generation,
+        twins=sorted({twin.operation_id for twin in _twins(case, attempt)}),
         meaning=binding.meaning,
         digest=digest,
         at=case.now,
         expires_at=expires_at,
     )
     return decided
+
+
+def _twins(case: Case, attempt: Attempt) -> QuerySet[Attempt]:
+    return twins_of(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
 
 
 def _count_votes(case: Case, attempt: Attempt, binding: Binding) -> None:

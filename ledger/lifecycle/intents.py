@@ -13,6 +13,7 @@ from ledger.lifecycle.rule_changes import follow_rule
 from ledger.lifecycle.runs import open_run
 from ledger.lifecycle.settling import settle
 from ledger.lifecycle.standing import standing_in
+from ledger.lifecycle.twins import is_suspected_at_birth
 from ledger.lifecycle.values import Intent, IntentAnswer, IntentKind
 from ledger.models import ApiKey, Attempt, Operation, Refusal, Run
 from ledger.policies import InForce, rule_in_force
@@ -116,10 +117,20 @@ def _run(key: ApiKey, name: str) -> Run | None:
 
 def _create(key: ApiKey, intent: Intent, in_force: InForce, operation: Operation) -> IntentAnswer:
     case = load_case(operation, agent_actor(key.agent))
-    always = in_force.rule is not None and in_force.rule.review == "always"
-    attempt = _insert(case, key, intent, in_force, ReviewReason.APPROVAL_REQUIRED if always else None)
+    held_for = _held_for(operation, intent, in_force)
+    attempt = _insert(case, key, intent, in_force, held_for)
     settle(case)
-    return IntentAnswer(IntentKind.HELD if always else IntentKind.CREATED, standing_in(case, attempt))
+    return IntentAnswer(IntentKind.HELD if held_for else IntentKind.CREATED, standing_in(case, attempt))
+
+
+def _held_for(operation: Operation, intent: Intent, in_force: InForce) -> ReviewReason | None:
+    """Why a person must see this intent before anything is sent."""
+    rule = in_force.rule
+    if rule is not None and is_suspected_at_birth(
+        operation, rule, tool=intent.tool, args_hash=intent.args_hash
+    ):
+        return ReviewReason.SUSPECTED_DUPLICATE
+    return ReviewReason.APPROVAL_REQUIRED if rule is not None and rule.review == "always" else None
 
 
 def _insert(

@@ -17,6 +17,7 @@ from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move
 from ledger.lifecycle.rule_changes import follow_rule
 from ledger.lifecycle.standing import standing_in
+from ledger.lifecycle.twins import hold_for_twin, lock_twins
 from ledger.lifecycle.values import LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Approval, ApprovalUse, Attempt
 from ledger.policies import InForce, rule_in_force, rule_of
@@ -47,6 +48,7 @@ def give_leave(
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, asked):
         attempt = case.speaker(asked)
         lock_accounts(case.operation.run_id)
+        lock_twins(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
         key, case.now = as_stored(key), database_clock()
         if _is_same_life(case, attempt, key, worker_id, leave_id):
             return _again(case, attempt, key)
@@ -54,7 +56,11 @@ def give_leave(
         if problem:
             return _refused(case, attempt, problem)
         in_force = rule_in_force(attempt.tenant_id, attempt.tool)
-        refusal = _follow_rule(case, attempt, in_force) or _check_authority(case, attempt, key)
+        refusal = (
+            _follow_rule(case, attempt, in_force)
+            or _check_authority(case, attempt, key)
+            or _check_twins(case, attempt)
+        )
         if refusal:
             return refusal
         sent = _dispatch(case, attempt, key, in_force, worker_id, leave_id)
@@ -150,6 +156,11 @@ def _check_authority(case: Case, attempt: Attempt, key: ApiKey) -> LeaveRefused 
         now=case.now,
     )
     return _not_authorised(case, attempt, authority) if isinstance(authority, Refused) else None
+
+
+def _check_twins(case: Case, attempt: Attempt) -> LeaveRefused | None:
+    held = hold_for_twin(case, attempt, case.approvals.get(attempt.pk))
+    return _refused(case, attempt, LeaveProblem.ON_HOLD) if held else None
 
 
 def needs_approval(attempt: Attempt) -> bool:

@@ -14,6 +14,9 @@ from ledger.queries.for_agents import run_named
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock, require_transaction
 
+OF_ATTEMPT = "attempt:"
+"""Begins the usage ids of what outcomes report; no agent may post one, or it would be counted no more."""
+
 
 def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> RunAnswer:
     """Open the run with these limits, or answer with the account it has: nothing posted later changes a
@@ -81,7 +84,9 @@ def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> No
     amounts = {str(unit): usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
     run = case.operation.run
     if run is not None and amounts:
-        overrun = budgets.enter_usage(run, usage_id=f"attempt:{attempt.pk}", amounts=amounts, now=case.now)
+        overrun = budgets.enter_usage(
+            run, usage_id=f"{OF_ATTEMPT}{attempt.pk}", amounts=amounts, now=case.now
+        )
         if overrun:
             case.record(EventKind.OVERRUN, attempt, units=list(overrun))
 

@@ -118,6 +118,7 @@ class Vote(TenantRow):
     rule_hash = models.CharField(max_length=80)
     scopes = ArrayField(models.CharField(max_length=200))
     generation = models.PositiveIntegerField()
+    twins = ArrayField(models.CharField(max_length=40), default=list)  # operations shown as the same call
     meaning = models.TextField()
     digest = models.CharField(max_length=80)
     at = models.DateTimeField()
@@ -138,7 +139,7 @@ class Vote(TenantRow):
         triggers = (
             triggers.fixed_columns(
                 "tenant_id", "decision_id", "attempt_id", "approver_id", "policy_id", "rule_hash", "scopes",
-                "generation", "meaning", "digest", "at", "expires_at",
+                "generation", "twins", "meaning", "digest", "at", "expires_at",
             ),
             triggers.set_once("approval_id", "voided_at"),
             triggers.never_deleted(),

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import OuterRef, Subquery
+
 from ledger.approvals import Binding, binding_of
-from ledger.lifecycle import offers_for, unlocked_case
+from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
-from ledger.models import Approval, Attempt, Decision, User
+from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.policies import rule_of
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
@@ -29,7 +31,16 @@ from review.queries.history import (
     evidence_of,
 )
 from review.queries.marked import marked_text
-from review.queries.page import ActionView, AgentWords, Arguments, AssigneeView, Comparison, ItemPage, Votes
+from review.queries.page import (
+    ActionView,
+    AgentWords,
+    Arguments,
+    AssigneeView,
+    Comparison,
+    ItemPage,
+    TwinView,
+    Votes,
+)
 from review.queries.rows import claim_of, closing_of, is_overdue, owner_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
@@ -38,6 +49,7 @@ from review.queries.voting import ballot_of, cast_votes, votes_of, waiting_appro
 from review.queries.words import EFFECT_WORDS, NOT_KNOWN, REASON_WORDS
 
 MOST_COMPARED = 3
+MOST_TWINS = 5
 
 
 @dataclass(frozen=True)
@@ -136,6 +148,7 @@ def _page(read: _Read) -> ItemPage:
         policy_changes=policy_changes(read.standpoint),
         chain=chain_views(read.case, attempt),
         comparisons=_comparisons(read),
+        twins=_twins(attempt),
         votes=read.votes,
         ballot=ballot_of(read.binding, now),
         actions=_actions(read),
@@ -175,6 +188,22 @@ def _assignees(read: _Read) -> tuple[AssigneeView, ...]:
     return (
         *(AssigneeView(person.get_username(), person.get_username()) for person in people),
         *(AssigneeView(f"#{name}", f"Group {name}") for name in groups),
+    )
+
+
+def _twins(attempt: Attempt) -> tuple[TwinView, ...]:
+    open_item = ReviewItem.objects.filter(attempt_id=OuterRef("pk"), closed_at=None).values("pk")[:1]
+    twins = twins_of(attempt.operation, tool=attempt.tool, args_hash=attempt.args_hash)
+    return tuple(
+        TwinView(
+            operation_key=twin.operation.operation_key,
+            number=twin.number,
+            state=State(twin.state),
+            sent=twin.was_sent,
+            created_at=twin.created_at,
+            open_item_id=twin.open_item_id,
+        )
+        for twin in twins.annotate(open_item_id=Subquery(open_item))[:MOST_TWINS]
     )
 
 

@@ -109,7 +109,7 @@ class DiffSide(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The arguments of this attempt against those of another one of the operation, or of its twin."""
+    """The arguments of this attempt against those of another one of the operation."""
 
     with_attempt_id: str
     with_number: int
@@ -117,6 +117,18 @@ class Comparison:
     verdict: DiffSide
     changes: tuple[FieldChange, ...]
     more_changes: int  # beyond the first 100
+
+
+@dataclass(frozen=True)
+class TwinView:
+    """The same call, in the same step of the same run, under another operation key."""
+
+    operation_key: str
+    number: int
+    state: State
+    sent: bool
+    created_at: datetime
+    open_item_id: str | None
 
 
 @dataclass(frozen=True)
@@ -281,6 +293,7 @@ class ItemPage:
     policy_changes: tuple[FieldChange, ...]
     chain: tuple[AttemptView, ...]
     comparisons: tuple[Comparison, ...]
+    twins: tuple[TwinView, ...]
     votes: Votes
     ballot: Ballot | None
     actions: tuple[ActionView, ...]
