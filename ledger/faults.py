@@ -14,9 +14,7 @@ POINTS = frozenset(
         "reconciler.answered",
         "reconciler.before_commit",
         "leave.before_commit",
-        "leave.committed",
         "decision.before_commit",
-        "decision.committed",
     }
 )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.events import operator_actor
+from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_operation
 from ledger.lifecycle.values import Decided, DecisionRefused, UnknownObject
@@ -60,6 +61,7 @@ def at_the_desk(item_id: str, by: User, *, ownership: bool = False) -> Iterator[
         if not ownership:
             check_claim(desk)
         yield desk
+        fault_point("decision.before_commit")
 
 
 def check_open(desk: Desk) -> None:
