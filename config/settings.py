@@ -168,6 +168,8 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 
+LEDGER_METRICS_TOKEN = os.environ.get("LEDGER_METRICS_TOKEN", "")
+
 # --- what this program calls ------------------------------------------------------------------------------
 
 LEDGER_ALLOW_HTTP = DEVELOPMENT or flag("LEDGER_ALLOW_HTTP")

@@ -163,7 +163,7 @@ def _attempt_line(attempt: Attempt) -> answers.AttemptLine:
         policy_version=attempt.policy.version,
         created_at=attempt.created_at,
         dispatched_at=attempt.dispatched_at,
-        maybe_sent=attempt.maybe_sent,
+        sent=attempt.was_sent,
         confirmed_by=attempt.confirmed_by or None,
         failed_by=attempt.failed_by or None,
         provider_request_id=attempt.provider_request_id or None,

@@ -33,3 +33,24 @@ def test_nobody_approves_what_their_own_agent_is_to_send() -> None:
     assert isinstance(answer, LeaveRefused)
     assert answer.reasons == ("approver-refused",)
     assert isinstance(make.ask_leave(people.key, attempt), LeaveGiven)
+
+
+def test_leave_given_is_not_given_again_for_other_arguments() -> None:
+    key = cast().key
+    attempt = make.dispatched(key)
+
+    def again(args_hash: str) -> LeaveGiven | LeaveRefused:
+        return durable(
+            lambda: lifecycle.give_leave(
+                key=key,
+                attempt_id=attempt.pk,
+                worker_id=attempt.worker_id,
+                leave_id=attempt.leave_id,
+                args_hash=args_hash,
+            )
+        )
+
+    refused = again(f"v1:sha256:{'0' * 64}")
+    assert isinstance(refused, LeaveRefused)
+    assert refused.problem == LeaveProblem.ARGS_CHANGED
+    assert isinstance(again(attempt.args_hash), LeaveGiven)
