@@ -98,22 +98,29 @@ def content_of(
 ) -> Literal["same", "other"]:
     """The same only if every configured value is, and at least one is there to be compared.
 
-    `caseless`: the record pointer whose text the provider keeps in lower case.
+    `caseless`: the record pointer whose text means the same in capitals, as a currency's does.
     """
     compared = 0
     for argument, path in content.items():
         ours = question.args_hash if argument == "args_hash" else pointer(question.args, argument)
-        if path == caseless and isinstance(ours, str):
-            ours = ours.lower()
-        if canonical_bytes(ours) != canonical_bytes(pointer(item, path)):
+        theirs = pointer(item, path)
+        if path == caseless:
+            ours, theirs = _lower(ours), _lower(theirs)
+        if canonical_bytes(ours) != canonical_bytes(theirs):
             return "other"
         compared += ours is not None
     return "same" if compared else "other"
 
 
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
 def unknown_words(words: set[str]) -> str:
     """The look-up's detail about status words nobody knows the meaning of; empty where there are none."""
-    return f"status words that are not configured: {', '.join(sorted(words))}"[:LONGEST_DETAIL] if words else ""
+    return (
+        f"status words that are not configured: {', '.join(sorted(words))}"[:LONGEST_DETAIL] if words else ""
+    )
 
 
 def as_word(value: object) -> str:
