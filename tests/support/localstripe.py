@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -73,12 +74,15 @@ class LocalStripe:
 
     def effects(self, correlation_id: str) -> list[str]:
         """The ids of everything that carries this correlation id, whatever became of it."""
-        return [
-            thing["id"]
-            for kind in ("charges", "refunds", "payment_intents")
-            for thing in self._client.get(f"/v1/{kind}", params={"limit": 100_000}).json()["data"]
-            if thing["metadata"].get("correlation_id") == correlation_id
-        ]
+        return self.all_effects()[correlation_id]
+
+    def all_effects(self) -> Mapping[str, list[str]]:
+        """The same for every correlation id."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for kind in ("charges", "refunds", "payment_intents"):
+            for thing in self._client.get(f"/v1/{kind}", params={"limit": 100_000}).json()["data"]:
+                found[thing["metadata"].get("correlation_id", "")].append(thing["id"])
+        return found
 
 
 def bearer() -> dict[str, str]:
