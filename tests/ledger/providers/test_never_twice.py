@@ -204,6 +204,7 @@ class Life:
     died: str
 
 
+@pytest.mark.slow
 def test_forty_payments_of_a_dying_agent_happen_once_each(scene: Scene) -> None:
     """A person who approves what is proven absent brings the rest about: forty effects, all confirmed."""
     draw = random.Random(20260811)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -56,9 +58,30 @@ def configured(line: Proxy, **changed: Any) -> Adapter:
     return adapter_for(SimpleNamespace(name="stripe", adapter="stripe", config=config))
 
 
+def documented() -> dict[str, Any]:
+    """The configuration the documentation shows, as it stands there."""
+    page = (Path(__file__).parents[3] / "docs" / "adapters.md").read_text()
+    found = re.search(r"## `stripe`.*?```json\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    config: dict[str, Any] = json.loads(found[1])
+    return config
+
+
 def found(line: Proxy, tool: str, **changed: Any) -> Record:
     (record,) = configured(line, **changed).look_up(replace(ASKED, tool=tool)).records
     return record
+
+
+def test_what_the_documentation_shows_finds_a_charge(stripe: LocalStripe, line: Proxy) -> None:
+    """localstripe stands where its address and its canary are named; everything else is as it is shown."""
+    args = {**ARGS, "source": stripe.card()}
+    made = stripe.post("charges", **args, metadata=METADATA)["id"]
+    config = {**documented(), "api": line.url, "canary": {"kind": "charges", "id": made}}
+    adapter = adapter_for(SimpleNamespace(name="stripe", adapter="stripe", config=config))
+    asked = replace(ASKED, tool="charge.create", args=args, first_sent_at=datetime.now(UTC))
+    (record,) = adapter.look_up(asked).records
+    assert (record.reference, record.content, record.state) == (made, "same", "done")
+    assert adapter.look_up(replace(asked, correlation_id="ilc-8")).canary_seen is True
 
 
 def listing(*things: dict[str, Any], more: bool = False) -> bytes:
