@@ -7,6 +7,7 @@ whatever is not a whole, readable answer; only the caller, who read every page, 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,9 @@ from ledger.providers.fields import Auth
 from ledger.providers.pace import held_for_s, hold, pace
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.pointers import pointer
+
+_LINK = re.compile(r"<([^<>]+)>((?:[^,<\"]|\"[^\"]*\")*)")
+_NEXT = re.compile(r";\s*rel=(?:next(?=[\s;]|$)|\"(?:[^\"]*\s)?next(?:\s[^\"]*)?\")", re.IGNORECASE)
 
 MOST_KEPT_BYTES = 4_096
 LONGEST_WORD = 60
@@ -39,6 +43,15 @@ NO_ANSWER = (Unreadable, http.NotConnected, http.NoAnswer)
 
 
 @dataclass(frozen=True)
+class Page:
+    """One answer: its status, its document (None where it is not a 200), and its Link header."""
+
+    status: int
+    document: object
+    link: str = ""
+
+
+@dataclass(frozen=True)
 class Reader:
     """Asks one provider, not faster than it allows. Holds the secret, and shows it to nobody."""
 
@@ -46,9 +59,8 @@ class Reader:
     headers: Mapping[str, str]
     rate_per_s: float
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[int, object]:
-        """One page's status and document (None where it is not a 200). Raises what NO_ANSWER lists, and
-        AdapterMisconfigured without a secret."""
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Page:
+        """One page. Raises what NO_ANSWER lists, and AdapterMisconfigured without a secret."""
         host = urlsplit(url).netloc
         account = f"{host} {self.auth.env if self.auth else ''}"
         _check_not_held(account)
@@ -57,10 +69,10 @@ class Reader:
         if answer.status == 429:
             hold(account, answer.headers.get("retry-after", ""))
         if answer.status != 200:
-            return answer.status, None
+            return Page(answer.status, None)
         if answer.cut:
             raise TooLong("its answer is longer than 64 kB; ask for smaller pages")
-        return 200, document(answer.body)
+        return Page(200, document(answer.body), answer.headers.get("link", ""))
 
     def _secret(self) -> Mapping[str, str]:
         return {self.auth.header: f"{self.auth.prefix}{self.auth.secret()}"} if self.auth else {}
@@ -86,6 +98,17 @@ def document(raw: bytes) -> object:
     if set(whole) != {"answer"}:
         raise Unreadable("its answer cannot be read: it is not one document")
     return whole["answer"]
+
+
+def next_in(link: str) -> str:
+    """The address a Link header (RFC 8288) names as the next one; empty where it names none."""
+    links = _LINK.findall(link)
+    if link.strip() and not links:
+        raise Unreadable("its Link header cannot be read")
+    for address, parameters in links:
+        if _NEXT.search(parameters):
+            return str(address)
+    return ""
 
 
 def comparable(question: Question, content: Mapping[str, str]) -> bool:

@@ -151,14 +151,14 @@ class StripeAdapter:
         """One page's objects, whether more follow, and the page size that fits into one answer."""
         while True:
             try:
-                status, page = self._reader.get(self._address(kind, {**query, "limit": str(size)}))
+                page = self._reader.get(self._address(kind, {**query, "limit": str(size)}))
             except TooLong:
                 if size == 1:
                     raise
                 size = (size + 1) // 2
             else:
-                check_ok(status)
-                return *_objects_in(page, OBJECT[kind]), size
+                check_ok(page.status)
+                return *_objects_in(page.document, OBJECT[kind]), size
 
     def _address(self, kind: Kind, query: Mapping[str, str]) -> str:
         return f"{self._configuration.api}/v1/{kind}?{urlencode(query)}"
@@ -166,12 +166,12 @@ class StripeAdapter:
     def _canary_seen(self) -> bool:
         """Does this key see, in this account, what is known to exist there?"""
         canary = self._configuration.canary
-        status, page = self._reader.get(f"{self._configuration.api}/v1/{canary.kind}/{canary.object_id}")
-        if status == 404:
+        page = self._reader.get(f"{self._configuration.api}/v1/{canary.kind}/{canary.object_id}")
+        if page.status == 404:
             return False
-        if status != 200:
-            raise Unreadable(f"it answered {status} for the canary")
-        return isinstance(page, Mapping) and page.get("id") == canary.object_id
+        if page.status != 200:
+            raise Unreadable(f"it answered {page.status} for the canary")
+        return isinstance(page.document, Mapping) and page.document.get("id") == canary.object_id
 
     def _record(self, thing: Mapping[str, Any], sought: Sought, question: Question) -> Record:
         return Record(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -78,7 +78,8 @@ def altered(change: Callable[[Request, Any], Any]) -> Fault:
 
     def fault(request: Request, ask: Honest) -> Reply:
         reply = ask()
-        return Reply(reply.status, json.dumps(change(request, json.loads(reply.body))).encode())
+        document = change(request, json.loads(reply.body))
+        return replace(reply, body=json.dumps(document).encode())
 
     return fault
 
@@ -127,7 +128,8 @@ class Proxy:
     def _ask(self, request: Request) -> Reply:
         kept = {name: value for name, value in request.headers.items() if name in PASSED_ON}
         answer = self._upstream.request(request.method, request.target, headers=kept, content=request.body)
-        return Reply(answer.status_code, answer.content)
+        link = answer.headers.get("link", "").replace(str(self._upstream.base_url).rstrip("/"), self.url)
+        return Reply(answer.status_code, answer.content, {"Link": link} if link else {})
 
 
 PASSED_ON = frozenset({"authorization", "content-type", "idempotency-key", "stripe-version", "accept"})

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ledger.providers import Adapter, Question, adapter_for
+from ledger.rules.reconcile import LookedUpKind
 from tests.ledger.providers.contract import AdapterContract, Stage
-from tests.support import localstripe
+from tests.support import github, localstripe
+from tests.support.github import Tracker
 from tests.support.localstripe import LocalStripe
 from tests.support.provider import ProviderProcess
 from tests.support.proxy import Fault, Proxy, Reply, Request, altered, answering
+
+
+def documented_configuration(heading: str) -> dict[str, Any]:
+    """The first configuration the documentation shows below this heading, as it stands there."""
+    page = (Path(__file__).parents[3] / "docs" / "adapters.md").read_text()
+    found = re.search(rf"{re.escape(heading)}\n.*?```json\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    config: dict[str, Any] = json.loads(found[1])
+    return config
 
 
 class HttpStage(Stage):
@@ -106,6 +120,70 @@ class StripeStage(Stage):
             return (nothing if "?" in request.target else unknown)(request, ask)
 
         return fault
+
+
+class GithubStage(Stage):
+    """Issues, as the documentation configures them."""
+
+    tool = "issue.open"
+    args = {"owner": "acme", "repo": "tracker", "title": "Printer on fire", "body": "Again."}
+    secret = github.TOKEN
+    tracker: Tracker
+
+    def adapter(self) -> Adapter:
+        shown = json.dumps(documented_configuration("## `http`: issues at GitHub"))
+        config = json.loads(shown.replace("https://api.github.com", self.proxy.url))
+        config["request"]["url"] = config["request"]["url"].replace("per_page=10", "per_page=2")
+        return adapter_for(
+            SimpleNamespace(name="github", adapter="http", config={**config, "rate_per_s": 1000})
+        )
+
+    def effect(self, question: Question, args: Mapping[str, Any]) -> str:
+        body = f"{args['body']}\n\n<!-- {question.correlation_id} -->"
+        return str(self.tracker.open_issue(args["title"], body))
+
+    def other_args(self) -> Mapping[str, Any]:
+        return {**self.args, "title": "Printer off"}
+
+    def with_status(self, document: Any, word: str) -> Any:
+        return [{**issue, "state": word} for issue in document]
+
+    def without_end(self, document: Any, number: int) -> Any:
+        return [{**issue, "number": number} for issue in document]
+
+    def of_another_account(self) -> Fault:
+        return answering(404)
+
+
+class TestGithub(AdapterContract):
+    @pytest.fixture
+    def stage(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+        monkeypatch.setenv("PROVIDER_GITHUB_TOKEN", github.TOKEN)
+        with Tracker() as tracker, Proxy(tracker.url) as proxy:
+            stage = GithubStage(proxy)
+            stage.tracker = tracker
+            yield stage
+
+    def test_a_status_nobody_knows_is_in_progress_and_named(self, stage: Stage) -> None:
+        """There is no status: what is there was opened, whatever became of it."""
+        asked, _ = stage.sent()
+        strange = altered(lambda _, document: stage.with_status(document, "quiescent"))
+        assert [record.state for record in stage.ask(asked, strange).records] == ["done"]
+
+    def test_a_listing_without_end_is_unavailable(self, stage: Stage) -> None:
+        def endless(request: Request, ask: Any) -> Reply:
+            link = f'<{stage.proxy.url}/repos/acme/tracker/issues?page={request.number}>; rel="next"'
+            return Reply(200, b"[]", {"Link": link})
+
+        assert stage.ask(stage.question(), endless).kind is LookedUpKind.UNAVAILABLE
+
+    @pytest.mark.parametrize("link", ["next", "<>; rel=next", '<http://127.0.0.1:1/x>; rel="next"'], ids=str)
+    def test_a_link_that_cannot_be_followed_is_unavailable(self, stage: Stage, link: str) -> None:
+        looked_up = stage.ask(stage.question(), lambda *_: Reply(200, b"[]", {"Link": link}))
+        assert looked_up.kind is LookedUpKind.UNAVAILABLE
+
+    def test_an_operation_nobody_knows_the_time_of_is_for_a_person(self, stage: Stage) -> None:
+        assert stage.ask(stage.question(first_sent_at=None)).kind is LookedUpKind.NO_LOOKUP
 
 
 class TestHttp(AdapterContract):
