@@ -4,7 +4,12 @@ from typing import Any
 import pytest
 
 from ledger.http import close_connections
+from ledger.providers import pace
+from tests.support import localstripe
+from tests.support.localstripe import LocalStripe
 from tests.support.provider import ProviderProcess
+
+pytest.register_assert_rewrite("tests.ledger.providers.contract")
 
 TOKEN = "provider-secret"
 
@@ -13,6 +18,12 @@ TOKEN = "provider-secret"
 def _loopback_allowed(settings: Any) -> None:
     settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
     settings.LEDGER_ALLOW_HTTP = True
+
+
+@pytest.fixture(autouse=True)
+def _nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test's 429 does not silence the next test's provider."""
+    monkeypatch.setattr(pace, "_held_until", {})
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +39,18 @@ def provider(running: ProviderProcess, monkeypatch: pytest.MonkeyPatch) -> Provi
     monkeypatch.setenv("PROVIDER_DEMO_TOKEN", TOKEN)
     running.set_mode("honest")
     return running
+
+
+@pytest.fixture(scope="module")
+def _localstripe() -> Iterator[LocalStripe]:
+    with LocalStripe() as running:
+        yield running
+        close_connections()
+
+
+@pytest.fixture
+def stripe(_localstripe: LocalStripe, monkeypatch: pytest.MonkeyPatch) -> LocalStripe:
+    """localstripe with nothing in it, and the ledger knowing the key to it."""
+    _localstripe.forget_everything()
+    monkeypatch.setenv("PROVIDER_STRIPE_KEY", localstripe.SECRET)
+    return _localstripe
