@@ -51,7 +51,7 @@ def give_leave(
         lock_twins(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
         key, case.now = as_stored(key), database_clock()
         if _is_same_life(case, attempt, key, worker_id, leave_id):
-            return _again(case, attempt, key)
+            return _again(case, attempt, key, args_hash)
         problem = _problem(case, attempt, args_hash)
         if problem:
             return _refused(case, attempt, problem)
@@ -78,7 +78,9 @@ def _is_same_life(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, lea
     )
 
 
-def _again(case: Case, attempt: Attempt, key: ApiKey) -> LeaveGiven | LeaveRefused:
+def _again(case: Case, attempt: Attempt, key: ApiKey, args_hash: str) -> LeaveGiven | LeaveRefused:
+    if args_hash != attempt.args_hash:
+        return _refused(case, attempt, LeaveProblem.ARGS_CHANGED)
     authority = authority_for_leave(
         case.operation, attempt, key=key, approval=None, needs_approval=False, now=case.now, replay=True
     )
