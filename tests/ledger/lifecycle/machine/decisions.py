@@ -44,7 +44,8 @@ def _approvable(op: Operation, a: Tried) -> bool:
 
 
 def reject(op: Operation, a: Tried, what: str, name: str) -> bool:
-    if a.state not in ASKED:
+    waits = a.state == "INTENT_RECORDED" and a.ever_held
+    if not (a.state in ASKED or waits) or (a.sent and what == "did_not" and a.seen_there):
         return False
     op.void(a)
     if not a.sent:
@@ -70,7 +71,7 @@ def happened(op: Operation, a: Tried, name: str) -> bool:
 
 
 def did_not_happen(op: Operation, a: Tried) -> bool:
-    if not _asked(a):
+    if not _asked(a) or a.seen_there:
         return False
     op.go(a, "FAILED", person=True)
     a.reason = ""
@@ -78,7 +79,7 @@ def did_not_happen(op: Operation, a: Tried) -> bool:
 
 
 def recheck(op: Operation, a: Tried) -> bool:
-    if not _asked(a) or any(b.live and b is not a for b in op.tried):
+    if not (op.tool.lookup and _asked(a)) or any(b.live and b is not a for b in op.tried):
         return False
     if a.state == "MANUAL_REVIEW":
         op.lose(a)

@@ -129,6 +129,9 @@ def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
     follows = "evidence" if stale else _find(op, a, seen, found)
     if not stale:
         a.last_answer = seen.kind
+        a.seen_there = any(
+            content == "same" and state in ("done", "in_progress") for _, content, state in seen.records
+        )
         a.adapter_failures = a.adapter_failures + 1 if seen.kind == "adapter_failed" else 0
         if _is_absent(seen, found) and a.spaced:
             a.negatives, a.spaced = a.negatives + 1, False

@@ -61,6 +61,7 @@ class Tried:
     checks: int = 0
     adapter_failures: int = 0
     last_answer: str = ""
+    seen_there: bool = False  # the last answer showed it, done or under way
     by_absent: bool = False
     resting: bool = False
     votes: dict[str, str] = field(default_factory=dict)  # who, under which rule
