@@ -10,7 +10,7 @@ from ledger.lifecycle.values import Standing
 from ledger.models import Approval, Attempt
 from ledger.policies import rule_of
 from ledger.rules.directive import Directive, StandingFacts, directive_of
-from ledger.rules.states import WAITS_FOR_AGENT, State
+from ledger.rules.states import WAITS_FOR_AGENT, Outcome, State
 
 _LOOK_AGAIN_S = 2
 
@@ -28,6 +28,8 @@ def standing_in(case: Case, attempt: Attempt) -> Standing:
     if target is not None:
         return target
     directive = _directive(case, speaker)
+    if speaker.state == State.SUPERSEDED and case.operation.outcome == Outcome.OPEN:
+        directive = _of_what_replaced_it(case)
     item = case.items.get(speaker.pk)
     confirmed = case.confirmed
     return Standing(
@@ -40,6 +42,12 @@ def standing_in(case: Case, attempt: Attempt) -> Standing:
         policy_version=speaker.policy.version,
         retry_after_s=_retry_after_s(speaker, directive, case.now),
     )
+
+
+def _of_what_replaced_it(case: Case) -> Directive:
+    """Other content took its place and is not settled: it is waited for, and never sent through this one."""
+    directive = _directive(case, case.live() or case.newest)
+    return Directive.IN_FLIGHT if directive is Directive.DISPATCH else directive
 
 
 def is_waiting(approval: Approval | None, now: datetime) -> bool:

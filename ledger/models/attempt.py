@@ -166,6 +166,11 @@ class Attempt(TenantRow):
                 "policy_id", "rule_hash", name="fixed_rule",
                 unless="OLD.state = 'INTENT_RECORDED' AND OLD.dispatched_at IS NULL AND OLD.held_at IS NULL",
             ),
+            triggers.fixed_columns(
+                "result_ref", "confirmed_by", name="fixed_evidence",
+                unless="OLD.state <> 'OUTCOME_CONFIRMED'",
+            ),
+            triggers.held_goes_with_approval(),
             triggers.set_once("dispatched_at", "held_at", "key_first_sent_at", "closed_to_sending_at"),
             triggers.open_question_has_item(),
             triggers.never_deleted(),

@@ -85,4 +85,5 @@ class Delivery(TenantRow):
                 "id", "tenant_id", "operation_id", "settlement_id", "destination_id", "webhook_id"
             ),
             triggers.never_deleted(),
+            triggers.never_truncated(),
         )

@@ -40,6 +40,7 @@ class Operation(TenantRow):
             triggers.fixed_columns(
                 "id", "tenant_id", "operation_key", "agent_id", "run_id", "step", "created_at"
             ),
+            triggers.set_once("cancelled_at"),
             triggers.never_deleted(),
             triggers.never_truncated(),
         )

@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from ledger.models import triggers
 from ledger.models.base import TenantRow
 
 
@@ -84,6 +85,14 @@ class ApiKey(TenantRow):
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        triggers = (
+            triggers.fixed_columns("tenant_id", "key_id", "agent_id", "secret_hash", "created_at"),
+            triggers.set_once("revoked_at"),
+            triggers.never_deleted(),
+            triggers.never_truncated(),
+        )
 
     def __str__(self) -> str:
         return self.key_id

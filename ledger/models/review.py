@@ -52,7 +52,9 @@ class ReviewItem(TenantRow):
         triggers = (
             triggers.fixed_columns("id", "tenant_id", "operation_id", "attempt_id", "opened_at"),
             triggers.set_once("closed_at"),
+            triggers.question_closes_with_its_attempt(),
             triggers.never_deleted(),
+            triggers.never_truncated(),
         )
 
 
@@ -102,6 +104,7 @@ class Approval(TenantRow):
             ),
             triggers.set_once("used_at", "voided_at"),
             triggers.never_deleted(),
+            triggers.never_truncated(),
         )
 
 
@@ -143,6 +146,7 @@ class Vote(TenantRow):
             ),
             triggers.set_once("approval_id", "voided_at"),
             triggers.never_deleted(),
+            triggers.never_truncated(),
         )  # fmt: skip
 
 
@@ -156,4 +160,4 @@ class ApprovalUse(TenantRow):
     at = models.DateTimeField()
 
     class Meta:
-        triggers = triggers.append_only()
+        triggers = (*triggers.append_only(), triggers.used_for_what_it_approved())

@@ -17,7 +17,11 @@ class Run(TenantRow):
 
     class Meta:
         constraints = (models.UniqueConstraint("tenant", "name", name="run_name"),)
-        triggers = (triggers.fixed_columns("tenant_id", "name", "created_at"), triggers.never_deleted())
+        triggers = (
+            triggers.fixed_columns("tenant_id", "name", "created_at"),
+            triggers.never_deleted(),
+            triggers.never_truncated(),
+        )
 
 
 class BudgetUnit(models.TextChoices):
@@ -43,7 +47,11 @@ class BudgetAccount(TenantRow):
                 condition=Q(limit__isnull=True) | Q(limit__gte=0), name="limit_not_negative"
             ),
         )
-        triggers = (triggers.fixed_columns("tenant_id", "run_id", "unit", "limit"), triggers.never_deleted())
+        triggers = (
+            triggers.fixed_columns("tenant_id", "run_id", "unit", "limit"),
+            triggers.never_deleted(),
+            triggers.never_truncated(),
+        )
 
     @property
     def left(self) -> int | None:

@@ -175,3 +175,60 @@ def open_question_has_item() -> pgtrigger.Trigger:
             + "RETURN NULL;"
         ),
     )
+
+
+def question_closes_with_its_attempt() -> pgtrigger.Trigger:
+    """At commit, a closed item leaves no UNKNOWN or MANUAL_REVIEW attempt without an open one."""
+    return pgtrigger.Trigger(
+        name="question_closes_with_its_attempt",
+        when=pgtrigger.After,
+        timing=pgtrigger.Deferred,
+        operation=pgtrigger.UpdateOf("closed_at"),  # type: ignore[no-untyped-call]
+        func=(
+            _refuse(
+                "NOT EXISTS (SELECT 1 FROM ledger_attempt attempt WHERE attempt.id = NEW.attempt_id "
+                "AND attempt.state IN ('UNKNOWN', 'MANUAL_REVIEW')) "
+                "OR EXISTS (SELECT 1 FROM ledger_reviewitem item "
+                "WHERE item.attempt_id = NEW.attempt_id AND item.closed_at IS NULL)",
+                "an open question keeps an open review item",
+            )
+            + "RETURN NULL;"
+        ),
+    )
+
+
+def held_goes_with_approval() -> pgtrigger.Trigger:
+    """At commit, what was ever held and then DISPATCHED has used an approval."""
+    return pgtrigger.Trigger(
+        name="held_goes_with_approval",
+        when=pgtrigger.After,
+        timing=pgtrigger.Deferred,
+        operation=_STATE,
+        condition=pgtrigger.Condition("(NEW.state = 'DISPATCHED' AND NEW.held_at IS NOT NULL)"),
+        func=(
+            _refuse(
+                "EXISTS (SELECT 1 FROM ledger_approvaluse used WHERE used.attempt_id = NEW.id)",
+                "a held attempt is sent with an approval",
+            )
+            + "RETURN NULL;"
+        ),
+    )
+
+
+def used_for_what_it_approved() -> pgtrigger.Trigger:
+    """An approval is used by a send of its own operation, once, and not after it was voided."""
+    return pgtrigger.Trigger(
+        name="used_for_what_it_approved",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert,
+        func=(
+            _refuse(
+                "EXISTS (SELECT 1 FROM ledger_approval approval JOIN ledger_attempt attempt "
+                "ON attempt.operation_id = approval.operation_id "
+                "WHERE approval.id = NEW.approval_id AND attempt.id = NEW.attempt_id "
+                "AND approval.voided_at IS NULL AND approval.used_at IS NOT NULL)",
+                "an approval is used for what it approved",
+            )
+            + "RETURN NEW;"
+        ),
+    )

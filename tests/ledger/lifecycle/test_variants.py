@@ -85,3 +85,16 @@ def test_once_decided_the_first_goes_on(people: Cast) -> None:
     item = make.item_of(variant)
     durable(lambda: lifecycle.confirm_did_not_happen(item_id=item.pk, by=people.operator, why="asked"))
     assert isinstance(make.ask_leave(people.key, first), LeaveGiven)
+
+
+def test_the_replaced_one_is_told_to_wait_for_what_took_its_place(people: Cast) -> None:
+    first = make.recorded(people.key, operation_key="k")
+    variant = approve(make.variant(people.key, first, OTHER), people.approver)
+    assert make.fresh(first).state == State.SUPERSEDED
+    again = make.posted(people.key, make.intent_of(operation_key="k"))
+    assert again.standing is not None
+    assert again.standing.directive is Directive.IN_FLIGHT
+    make.reported(people.key, make.send(people.key, variant), "succeeded", result_ref="r")
+    done = make.posted(people.key, make.intent_of(operation_key="k"))
+    assert done.standing is not None
+    assert done.standing.directive is Directive.DONE
