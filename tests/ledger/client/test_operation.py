@@ -366,8 +366,8 @@ def test_arguments_that_are_no_strict_json_never_reach_the_ledger(
     assert fake.asked == []
 
 
-def test_the_running_operation_is_at_hand_and_then_no_more(ledger: Ledger) -> None:
-    with block(ledger) as op:
+def test_the_running_operation_is_at_hand_and_then_no_more(blocking: Ledger) -> None:
+    with block(blocking) as op:
         assert current_operation() is op
         op.confirm(result_ref="re_1")
     with pytest.raises(RuntimeError, match="no operation is running"):
