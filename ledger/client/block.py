@@ -154,6 +154,10 @@ class Block:
         """Is the lease known to be lost? Then whatever sending needs raises LeaseLost."""
         return self._lease is not None and self._lease.is_lost
 
+    def check_lease(self) -> None:
+        """Raise LeaseLost when the lease is known to be lost. Ask before each request of a long block."""
+        self._given_lease().check_held()
+
     @property
     def kept(self) -> bool:
         """Is the outcome only on this machine's disk for now? It is delivered as soon as it can be."""

@@ -58,6 +58,8 @@ def test_with_a_lost_lease_nothing_more_is_handed_out(
             with pytest.raises(LeaseLost, match=words) as raised:
                 getattr(op, needed)
             assert raised.value.executed
+        with pytest.raises(LeaseLost, match=words):
+            op.check_lease()
         op.provider_request("pr_1")
         op.confirm(result_ref="re_1")
     assert "send nothing more" in caplog.text
