@@ -282,7 +282,7 @@ class Block:
         """One heartbeat of the keeper; False when another would be of no use."""
         lease = self._given_lease()
         try:
-            await self._heartbeat(lease, tries=1, timeout_s=lease.every_s)
+            await self._heartbeat(lease, tries=1, timeout_s=lease.patience_s)
         except LedgerError as error:
             if not self._reported:
                 lease.not_extended(error)

@@ -19,6 +19,7 @@ from ledger.client.answers import (
     check_no_problem,
     intent_answer_of,
     leave_of,
+    unreadable,
 )
 from ledger.client.delivery import Delivered, deliver_left, deliver_new
 from ledger.client.errors import LedgerError
@@ -229,7 +230,7 @@ class Calls:
     @twin
     async def deliver_reports(self) -> Delivered:
         """Post the reports of this process that could not be delivered. Needs `state_dir`."""
-        return await deliver_left(self._transport, self._with_state_dir().mine())
+        return await deliver_left(self._transport, await self._life())
 
     @twin
     async def catch_up(self) -> None:
@@ -283,7 +284,12 @@ class Calls:
         return self.worker_id if self._lives is None else (await self._life()).worker_id
 
     async def _life(self) -> Life:
-        return await self._transport.io.on_disk(self._with_state_dir().mine)
+        """This process's life. Raises LedgerUnavailable: what cannot be remembered is not begun."""
+        lives = self._with_state_dir()
+        try:
+            return await self._transport.io.on_disk(lives.mine)
+        except OSError as error:
+            raise unreadable(f"the state directory {lives.directory} cannot be used: {error}") from error
 
     def _with_state_dir(self) -> Lives:
         if self._lives is None:

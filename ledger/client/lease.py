@@ -16,7 +16,7 @@ class Lease:
 
     def __init__(self, leave: Leave) -> None:
         self.leave = leave
-        self.every_s = pace_s(leave.lease_s)
+        self.every_s = self.patience_s = pace_s(leave.lease_s)  # between two beats; for one answer
         self._missed = 0
         self._lost = ""
 

@@ -97,23 +97,24 @@ class Life:
             _write_aside(self._path.with_name(ASIDE), {"why": why, "worker_id": self.worker_id, **said})
             self.cross_out(kept)
 
-    def put_corrupt_aside(self) -> None:
-        """Keep unreadable lines for a person. Raises OSError."""
-        for line in self._corrupt:
-            said = {"why": "unreadable", "worker_id": self.worker_id, "line": line.decode(errors="replace")}
-            _write_aside(self._path.with_name(ASIDE), said)
-
     def bury(self) -> None:
-        """This life is dealt with: forget it, unless reports are left. Raises OSError."""
+        """This life is dealt with: forget it, unless something in it is still to be kept."""
         if not self.waiting:
-            self.put_corrupt_aside()
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._put_corrupt_aside()
+                self._path.unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let go of the lock, so that others may take it for dead."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
+
+    def _put_corrupt_aside(self) -> None:
+        """Keep unreadable lines for a person."""
+        for line in self._corrupt:
+            said = {"why": "unreadable", "worker_id": self.worker_id, "line": line.decode(errors="replace")}
+            _write_aside(self._path.with_name(ASIDE), said)
 
     def _begin(self, kept: Kept | None) -> Kept | None:
         if kept is not None:
@@ -148,7 +149,9 @@ class Lives:
     def dead(self) -> Iterator[Life]:
         """Each life whose process is no more, locked by us until it is released."""
         for path in sorted(self.directory.glob(f"*{SUFFIX}")):
-            life = _opened(path, os.O_RDWR | os.O_APPEND)
+            life = None
+            with contextlib.suppress(OSError):  # one file that cannot be opened hides no other
+                life = _opened(path, os.O_RDWR | os.O_APPEND)
             if life is not None:
                 yield life
 
@@ -181,14 +184,17 @@ def _opened(path: Path, flags: int) -> Life | None:
         handle = os.open(path, flags, 0o600)
     except FileNotFoundError:
         return None
+    life = None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(handle).st_nlink:
-            return Life(path, handle)
+            life = Life(path, handle)
     except (BlockingIOError, FileNotFoundError):
         pass
-    os.close(handle)
-    return None
+    finally:
+        if life is None:
+            os.close(handle)
+    return life
 
 
 def _append(handle: int, line: bytes) -> None:

@@ -147,14 +147,16 @@ def test_a_forked_child_is_a_life_of_its_own_and_keeps_no_dead_parent_alive(tmp_
         os._exit(0)
     os.close(say)
     os.waitpid(child, 0)
-    first, second = os.read(said, 1000).decode().split()
-    dead = list(Lives(tmp_path).dead())
-    assert [life.worker_id for life in dead] == [first]
-    assert first != second
+    try:
+        first, second = os.read(said, 1000).decode().split()
+        dead = list(Lives(tmp_path).dead())
+    finally:
+        for handle in (let_go_on, go_on, said):
+            os.close(handle)
     for life in dead:
         life.release()
-    for handle in (let_go_on, go_on, said):
-        os.close(handle)
+    assert [life.worker_id for life in dead] == [first]
+    assert first != second
 
 
 def test_one_process_is_one_life_whoever_asks(fake: FakeLedger, tmp_path: Path) -> None:

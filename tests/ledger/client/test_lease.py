@@ -2,23 +2,38 @@
 
 import logging
 import threading
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.client import DuplicateOperation, LeaseLost, Ledger, LedgerUnavailable, Operation
-from ledger.client.answers import span_s
-from ledger.client.lease import MOST_BETWEEN_S, PARTS, pace_s
-from tests.ledger.client.fake import ARGS, DROP, Canned, FakeLedger, lease_of, leave, problem
+from ledger.client import DuplicateOperation, LeaseLost, Ledger, LedgerUnavailable, Operation, block
+from ledger.client.answers import Leave, Reply, leave_of, span_s
+from ledger.client.lease import MOST_BETWEEN_S, PARTS, Lease, pace_s
+from tests.ledger.client.fake import ARGS, DROP, HASH, Canned, FakeLedger, lease_of, leave, problem
 
 EXTENDED = Canned(200, {"lease_until": "2026-08-11T10:01:00Z"})
 
 
-def kept(ledger: Ledger, fake: FakeLedger) -> Operation:
-    """A block with a keeper, whose lease is so short that it beats all the time."""
-    fake.on("dispatch", leave(lease_until=lease_of(1.5)))
+class QuickLease(Lease):
+    """It beats all the time, and waits for an answer as long as a busy machine may need."""
+
+    def __init__(self, leave: Leave) -> None:
+        super().__init__(leave)
+        self.every_s, self.patience_s = 0.02, 10.0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block, "Lease", QuickLease)
+    monkeypatch.setattr(logging.getLogger("ledger.client"), "disabled", False)  # import-linter disables all
+
+
+def kept(ledger: Ledger) -> Operation:
+    """A block with a keeper."""
     return ledger.operation("k", tool="t", args=ARGS).keeping_lease()
 
 
@@ -30,7 +45,7 @@ def lost(op: Operation) -> None:
 
 
 def test_a_kept_lease_is_lengthened_while_the_block_runs(blocking: Ledger, fake: FakeLedger) -> None:
-    with kept(blocking, fake) as op:
+    with kept(blocking) as op:
         fake.wait_for("heartbeat", 3)
         assert (op.args, op.lease_lost) == (ARGS, False)
         op.confirm(result_ref="re_1")
@@ -52,7 +67,7 @@ def test_with_a_lost_lease_nothing_more_is_handed_out(
     blocking: Ledger, fake: FakeLedger, answers: list[Canned], words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake.on("heartbeat", *answers)
-    with caplog.at_level(logging.WARNING, "ledger.client"), kept(blocking, fake) as op:
+    with caplog.at_level(logging.WARNING, "ledger.client"), kept(blocking) as op:
         lost(op)
         for needed in NEEDED:
             with pytest.raises(LeaseLost, match=words) as raised:
@@ -69,7 +84,7 @@ def test_with_a_lost_lease_nothing_more_is_handed_out(
 
 def test_one_missed_beat_is_no_loss(blocking: Ledger, fake: FakeLedger) -> None:
     fake.on("heartbeat", DROP, EXTENDED, Canned(503), EXTENDED)
-    with kept(blocking, fake) as op:
+    with kept(blocking) as op:
         fake.wait_for("heartbeat", 5)
         assert op.args == ARGS
         op.confirm(result_ref="re_1")
@@ -79,7 +94,7 @@ def test_leaving_by_a_lost_lease_leaves_the_outcome_unknown(blocking: Ledger, fa
     fake.on("heartbeat", problem(409, "stale-lease"))
 
     def go_on() -> None:
-        with kept(blocking, fake) as op:
+        with kept(blocking) as op:
             lost(op)
             pytest.fail(f"sent {op.args}")
 
@@ -91,7 +106,7 @@ def test_leaving_by_a_lost_lease_leaves_the_outcome_unknown(blocking: Ledger, fa
 def test_after_the_report_a_refused_beat_is_no_loss(
     blocking: Ledger, fake: FakeLedger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with kept(blocking, fake) as op:
+    with kept(blocking) as op:
         op.confirm(result_ref="re_1")
         fake.on("heartbeat", *[problem(409, "stale-lease")] * 3)
         assert op._keeper is not None
@@ -123,7 +138,6 @@ def test_an_unanswered_heartbeat_of_the_callers_is_told_as_such(ledger: Ledger, 
 
 def test_the_other_twin_learns_it_too(ledger: Any, fake: FakeLedger) -> None:
     fake.on("heartbeat", problem(409, "stale-lease"))
-    fake.on("dispatch", leave(lease_until=lease_of(1.5)))
     with ledger.operation("k", tool="t", args=ARGS).keeping_lease() as op:
         while not op.lease_lost:
             ledger.get_run("r")  # lets the event loop of the asynchronous one run
@@ -145,6 +159,13 @@ SPANS: list[tuple[str, str, float | None]] = [
 @pytest.mark.parametrize(("date", "until", "seconds"), SPANS)
 def test_how_long_a_lease_is_by_the_ledgers_own_clock(date: str, until: str, seconds: float | None) -> None:
     assert span_s(date, until) == seconds
+
+
+def test_a_leave_is_paced_by_its_own_length() -> None:
+    said = leave(lease_until=lease_of(41))
+    reply = Reply(200, said.body, date=format_datetime(datetime.now(UTC), usegmt=True))
+    given = Lease(leave_of(reply, asked_hash=HASH))
+    assert 7.5 < given.every_s == given.patience_s <= 8.2
 
 
 @given(lease_s=st.floats(min_value=1, max_value=1e5), cut=st.floats(min_value=0, max_value=1))

@@ -174,6 +174,36 @@ def _confirm_on_a_full_disk(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> 
         op.confirm(result_ref="re_1")
 
 
+def test_without_its_directory_nothing_is_begun(fake: FakeLedger, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ledger = Ledger(fake.url, "ilk_1", state_dir=tmp_path / "file")
+    with pytest.raises(LedgerUnavailable, match=r"state directory .* cannot be used"):
+        send(ledger)
+    ledger.close()
+    assert not fake.bodies("dispatch")
+
+
+def test_a_file_that_cannot_be_opened_hides_no_other(
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path
+) -> None:
+    Lives(tmp_path / "state", "b").mine().release()
+    (tmp_path / "state" / "a.life").mkdir()
+    spooling.recover_at_start()
+    assert [body["worker_id"][:2] for body in fake.bodies("recover")] == ["b-"]
+
+
+def test_a_rotten_line_that_cannot_be_put_aside_stays(
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path
+) -> None:
+    dead = Lives(tmp_path / "state", "dead").mine()
+    path = tmp_path / "state" / f"{dead.worker_id}.life"
+    path.write_bytes(b"rotten")
+    dead.release()
+    (tmp_path / "state" / ASIDE).mkdir()
+    spooling.recover_at_start()
+    assert path.read_bytes() == b"rotten"
+
+
 def test_a_long_life_does_not_fill_the_disk(spooling: Ledger, tmp_path: Path) -> None:
     for _ in range(20):
         spooling.report_outcome("att_1", "unknown", error_class="unknown", message="x" * 10_000)
