@@ -85,6 +85,7 @@ def test_the_next_life_tells_that_the_last_one_is_dead(agent: Agent, fake: FakeL
     assert fake.bodies("dispatch")[1]["worker_id"] != worker_id
     assert agent.run().exit_code == 0
     assert len(fake.bodies("recover")) == 2  # the second life's; the first is told once
+    assert len(fake.bodies("outcome")) == 2  # what a life delivered itself is not delivered again
 
 
 def test_a_result_survives_the_death_of_who_knew_it(agent: Agent, fake: FakeLedger) -> None:
