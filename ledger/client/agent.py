@@ -1,37 +1,42 @@
-"""What an agent holds: `Ledger`, with its block and its decorator."""
+"""What an agent holds: `Ledger`, or its twin `AsyncLedger`, with its block and its decorator."""
 
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, Self
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
-from ledger.client.calls import Calls
-from ledger.client.operation import Intent, Operation
+from ledger.client.block import Block, Intent
+from ledger.client.calls import NO_STATE_DIR, Calls
+from ledger.client.io import AsyncIo, BlockingIo
+from ledger.client.operation import AsyncOperation, Operation
+from ledger.client.twins import Awaiting, Blocking
 
 P = ParamSpec("P")
+T = TypeVar("T")
+B = TypeVar("B", bound=Block)
 Words = str | Callable[..., str] | None
 
 
-class Ledger(Calls):
-    """The ledger, as one agent's worker sees it.
+class Agent(Calls, Generic[B]):
+    """What both twins are."""
 
-        ledger = Ledger.from_env()
-        with ledger.operation("invoice:7:send", tool="email.send", args=args) as op:
-            receipt = mailer.send(op.args, idempotency_key=op.idempotency_key)
-            op.confirm(result_ref=receipt.id)
-
-    Posting the same operation again is always safe: after a restart, do exactly that.
-    """
+    block_kind: ClassVar[Any]
 
     @classmethod
     def from_env(cls) -> Self:
-        """From LEDGER_URL, LEDGER_API_KEY and, where it is set, LEDGER_WORKER_ID. Raises ValueError."""
+        """From LEDGER_URL, LEDGER_API_KEY and, where set, LEDGER_WORKER_ID and LEDGER_STATE_DIR. Raises
+        ValueError."""
         missing = [name for name in ("LEDGER_URL", "LEDGER_API_KEY") if not os.environ.get(name)]
         if missing:
             raise ValueError(f"set {' and '.join(missing)} in the environment")
-        worker_id = os.environ.get("LEDGER_WORKER_ID") or None
-        return cls(os.environ["LEDGER_URL"], os.environ["LEDGER_API_KEY"], worker_id)
+        return cls(
+            os.environ["LEDGER_URL"],
+            os.environ["LEDGER_API_KEY"],
+            os.environ.get("LEDGER_WORKER_ID") or None,
+            state_dir=os.environ.get("LEDGER_STATE_DIR") or None,
+        )
 
     def operation(
         self,
@@ -46,8 +51,8 @@ class Ledger(Calls):
         requested_by: str | None = None,
         retry_of: str | None = None,
         expires_at: str | None = None,
-    ) -> Operation:
-        """One logical side effect, known for ever by `operation_key`. Enter it with `with`."""
+    ) -> B:
+        """One logical side effect, known for ever by `operation_key`. Enter it with `with` (`async with`)."""
         more = {
             "run": run,
             "step": step,
@@ -57,7 +62,34 @@ class Ledger(Calls):
             "retry_of": retry_of,
             "expires_at": expires_at,
         }
-        return Operation(self, Intent(operation_key, tool, args, more))
+        block: B = self.block_kind(self, Intent(operation_key, tool, args, more))
+        return block
+
+
+class Ledger(Blocking, Agent[Operation]):
+    """The ledger, as one agent's worker sees it.
+
+        ledger = Ledger.from_env()
+        with ledger.operation("invoice:7:send", tool="email.send", args=args) as op:
+            receipt = mailer.send(op.args, idempotency_key=op.idempotency_key)
+            op.confirm(result_ref=receipt.id)
+
+    Posting the same operation again is always safe: after a restart, do exactly that.
+    """
+
+    io_kind = BlockingIo
+    block_kind = Operation
+
+    @classmethod
+    def from_env(cls, *, recover: bool = False) -> Self:
+        """As Agent.from_env. `recover`: clear up after the processes that died here now, instead of in the
+        first block; needs LEDGER_STATE_DIR and a ledger that answers (else ValueError, LedgerUnavailable)."""
+        ledger = super().from_env()
+        if recover and not os.environ.get("LEDGER_STATE_DIR"):
+            raise ValueError(NO_STATE_DIR)
+        if recover:
+            ledger.recover_at_start()
+        return ledger
 
     def tool(
         self,
@@ -67,6 +99,7 @@ class Ledger(Calls):
         run: Words = None,
         step: Words = None,
         result_ref: Callable[[Any], str | None] | None = None,
+        keep_lease: bool = False,
     ) -> Callable[[Callable[P, Any]], Callable[P, str | None]]:
         """Run the function at most once per operation key; every call returns the operation's result_ref.
 
@@ -74,23 +107,84 @@ class Ledger(Calls):
         called with the arguments leave returned. `result_ref` finds the reference in what it returns; without
         it: a text itself, or its `id`. `current_operation()` is the operation inside it.
         """
-        reference = result_ref or reference_in
+        wish = _Wish(name, key, run, step, result_ref or reference_in, keep_lease)
 
         def decorate(function: Callable[P, Any]) -> Callable[P, str | None]:
             signature = _signature_of(function)
 
             @functools.wraps(function)
             def call(*args: P.args, **kwargs: P.kwargs) -> str | None:
-                named = _named(signature.bind(*args, **kwargs))
-                run_, step_ = _words(run, named), _words(step, named)
-                with self.operation(key(**named), tool=name, args=named, run=run_, step=step_) as op:
-                    returned = _call(function, op)
-                    op.confirm(result_ref=reference(returned))
+                with wish.kept(self.operation(**wish.of_call(signature.bind(*args, **kwargs)))) as op:
+                    op.confirm(result_ref=wish.reference(_called(function, op)))
                 return op.result_ref
 
             return call
 
         return decorate
+
+
+class AsyncLedger(Awaiting, Agent[AsyncOperation]):
+    """The twin of Ledger for a running event loop: the same names, awaited.
+
+    async with ledger.operation("invoice:7:send", tool="email.send", args=args) as op:
+        receipt = await mailer.send(op.args, idempotency_key=op.idempotency_key)
+        await op.confirm(result_ref=receipt.id)
+    """
+
+    io_kind = AsyncIo
+    block_kind = AsyncOperation
+
+    def tool(
+        self,
+        name: str,
+        *,
+        key: Callable[..., str],
+        run: Words = None,
+        step: Words = None,
+        result_ref: Callable[[Any], str | None] | None = None,
+        keep_lease: bool = False,
+    ) -> Callable[[Callable[P, Awaitable[Any]]], Callable[P, Coroutine[Any, Any, str | None]]]:
+        """As Ledger.tool, for a function that is awaited; `current_async_operation()` inside it."""
+        wish = _Wish(name, key, run, step, result_ref or reference_in, keep_lease)
+
+        def decorate(function: Callable[P, Awaitable[Any]]) -> Callable[P, Coroutine[Any, Any, str | None]]:
+            signature = _signature_of(function)
+
+            @functools.wraps(function)
+            async def call(*args: P.args, **kwargs: P.kwargs) -> str | None:
+                async with wish.kept(self.operation(**wish.of_call(signature.bind(*args, **kwargs)))) as op:
+                    await op.confirm(result_ref=wish.reference(await _called(function, op)))
+                return op.result_ref
+
+            return call
+
+        return decorate
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What a decorator was told."""
+
+    tool: str
+    key: Callable[..., str]
+    run: Words
+    step: Words
+    reference: Callable[[Any], str | None]
+    keep_lease: bool
+
+    def kept(self, block: B) -> B:
+        return block.keeping_lease() if self.keep_lease else block
+
+    def of_call(self, bound: inspect.BoundArguments) -> dict[str, Any]:
+        """The operation of one call, as `operation` takes it."""
+        named = _named(bound)
+        return {
+            "operation_key": self.key(**named),
+            "tool": self.tool,
+            "args": named,
+            "run": _words(self.run, named),
+            "step": _words(self.step, named),
+        }
 
 
 def reference_in(returned: Any) -> str | None:
@@ -100,7 +194,8 @@ def reference_in(returned: Any) -> str | None:
     return str(returned) if isinstance(returned, str | int) and str(returned) else None
 
 
-def _call(function: Callable[..., Any], op: Operation) -> Any:
+def _called(function: Callable[..., T], op: Block) -> T:
+    """Called with the arguments of leave, which stand in for the caller's own."""
     return function(**op.args)
 
 

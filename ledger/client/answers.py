@@ -5,6 +5,8 @@ Whatever is not exactly as promised is LedgerUnavailable: an answer that cannot 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ledger.client.errors import (
@@ -27,11 +29,13 @@ NOTHING_SENT = "This call was not executed"
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the ledger: status below 500, its JSON object, and how long it asks to be left alone."""
+    """One answer of the ledger: status below 500, its JSON object, how long it asks to be left alone, and
+    its own time (the HTTP header Date, empty where it said none)."""
 
     status: int
     body: Mapping[str, Any]
     retry_after_s: float | None = None
+    date: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Leave:
-    """Permission to send exactly `args`, once, until `lease_until`, under `idempotency_key`."""
+    """Permission to send exactly `args`, once, until `lease_until`, under `idempotency_key`.
+
+    `lease_s`: how long that was when it was given, by the ledger's own time; None where it said none.
+    """
 
     operation_id: str
     attempt_id: str
@@ -65,6 +72,7 @@ class Leave:
     args_hash: str
     lease_until: str
     lease_epoch: int
+    lease_s: float | None = None
 
 
 def text(body: Mapping[str, Any], name: str) -> str:
@@ -126,7 +134,17 @@ def leave_of(reply: Reply, *, asked_hash: str) -> Leave:
     missing = [name for name in names if not found[name]]
     if missing:
         raise unreadable(f"its leave lacks {', '.join(missing)}")
-    return Leave(args=args, args_hash=asked_hash, lease_epoch=epoch, **found)
+    lease_s = span_s(reply.date, found["lease_until"])
+    return Leave(args=args, args_hash=asked_hash, lease_epoch=epoch, lease_s=lease_s, **found)
+
+
+def span_s(date: str, until: str) -> float | None:
+    """Seconds from an HTTP date to an RFC 3339 time, both the ledger's; None where one is unreadable."""
+    try:
+        span = datetime.fromisoformat(until) - parsedate_to_datetime(date)
+    except (TypeError, ValueError):
+        return None
+    return span.total_seconds() if span.total_seconds() > 0 else None
 
 
 def check_no_problem(reply: Reply) -> None:
@@ -134,7 +152,7 @@ def check_no_problem(reply: Reply) -> None:
     if reply.status in {200, 201, 202}:
         return
     if not 400 <= reply.status < 500:
-        raise unreadable(f"it answered {reply.status}")
+        raise unreadable(f"it answered {reply.status}", status=reply.status)
     raise problem_of(reply)
 
 
@@ -168,11 +186,11 @@ def error_of(answer: Answer) -> LedgerError:
     )
 
 
-def unreadable(why: str) -> LedgerUnavailable:
+def unreadable(why: str, *, status: int = 0) -> LedgerUnavailable:
     return LedgerUnavailable(
         f"{NOTHING_SENT}: the ledger could not be relied on ({why}). Without its leave nothing may be sent. "
         "Do not do this by any other way; the same call may be made again later.",
-        About(reason=why),
+        About(reason=why, status=status),
     )
 
 
@@ -187,6 +205,7 @@ def about_of(reply: Reply) -> About:
         reason=listed or text(body, "reason"),
         review_url=text(body, "review_url"),
         retry_after_s=reply.retry_after_s,
+        status=reply.status,
         body=body,
     )
 

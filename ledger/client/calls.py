@@ -1,4 +1,4 @@
-"""The API's calls, one method each, for programs that want them singly.
+"""The API's calls, one verb each, for programs that want them singly.
 
 Each returns what the ledger answered or raises one of the four errors. Leave comes from `dispatch` alone.
 """
@@ -7,7 +7,8 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from ledger.client.answers import (
@@ -18,14 +19,32 @@ from ledger.client.answers import (
     check_no_problem,
     intent_answer_of,
     leave_of,
+    unreadable,
 )
+from ledger.client.delivery import Delivered, deliver_left, deliver_new
+from ledger.client.errors import LedgerError
+from ledger.client.io import Address, Io
+from ledger.client.lives import Life, Lives, lives_in
+from ledger.client.records import Kept, Report
 from ledger.client.transport import Transport
+from ledger.client.twins import twin
 
 Json = Mapping[str, Any]
+NO_STATE_DIR = "there is no state_dir: set LEDGER_STATE_DIR, or pass state_dir"
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What dead processes left: their reports, and what they were sending, by now UNKNOWN (`attempts`)."""
+
+    reports: Delivered
+    attempts: tuple[Json, ...]
 
 
 class Calls:
     """The calls of one worker: `worker_id` names one life of one process."""
+
+    io_kind: ClassVar[Any]
 
     def __init__(
         self,
@@ -35,15 +54,25 @@ class Calls:
         *,
         timeout: float = 10.0,
         tries: int = 5,
+        state_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        """`timeout`: seconds for one try of one call; `tries`: how often an unanswered call is made."""
-        self._transport = Transport(url, api_key, timeout=timeout, tries=tries)
+        """`timeout`: seconds for one try of one call; `tries`: how often an unanswered call is made.
+
+        `state_dir`: a directory on this machine, for one agent; its processes may share it. With it, no
+        report is lost and a restart tells at once what it was that died: `worker_id` is then the first part
+        of each life's own id.
+        """
+        io: Io = self.io_kind(Address(url, api_key, timeout))
+        self._transport = Transport(io, tries=tries)
         self._given_worker_id = worker_id
         self._own_worker_id = ("", 0)
+        self._lives: Lives | None = lives_in(os.fspath(state_dir), worker_id or "") if state_dir else None
 
     @property
     def worker_id(self) -> str:
         """The one given, or one drawn for this process; a forked process is another worker."""
+        if self._lives is not None:
+            return self._lives.mine().worker_id
         if self._given_worker_id:
             return self._given_worker_id
         if self._own_worker_id[1] != os.getpid():
@@ -51,7 +80,8 @@ class Calls:
             self._own_worker_id = (drawn, os.getpid())
         return self._own_worker_id[0]
 
-    def post_intent(
+    @twin
+    async def post_intent(
         self,
         operation_key: str,
         *,
@@ -80,27 +110,35 @@ class Calls:
             "retry_of": retry_of,
             "expires_at": expires_at,
         }
-        return intent_answer_of(self._post("/intents", body))
+        return intent_answer_of(await self._post("/intents", body))
 
-    def dispatch(self, attempt_id: str, *, args_hash: str, leave_id: str | None = None) -> Leave:
+    @twin
+    async def dispatch(self, attempt_id: str, *, args_hash: str, leave_id: str | None = None) -> Leave:
         """Ask for leave to send what hashes to `args_hash`. Report on the attempt that the leave names.
 
         A repetition with the same `leave_id` gets the same leave again; a new send needs a new one.
         """
         body = {"leave_id": leave_id or secrets.token_hex(16), "args_hash": args_hash}
-        return leave_of(self._post(_attempt(attempt_id, "dispatch"), body), asked_hash=args_hash)
+        return leave_of(await self._post(_attempt(attempt_id, "dispatch"), body), asked_hash=args_hash)
 
-    def heartbeat(self, attempt_id: str, *, lease_epoch: int) -> str:
+    @twin
+    async def heartbeat(
+        self, attempt_id: str, *, lease_epoch: int, tries: int | None = None, timeout_s: float | None = None
+    ) -> str:
         """Lengthen the lease of a long call. Returns `lease_until`; DuplicateOperation when it is lost."""
-        reply = self._post(_attempt(attempt_id, "heartbeat"), {"lease_epoch": lease_epoch})
+        body = await self._signed({"lease_epoch": lease_epoch})
+        path = _attempt(attempt_id, "heartbeat")
+        reply = await self._transport.call("POST", path, body, tries=tries, timeout_s=timeout_s)
         return str(self._checked(reply).get("lease_until", ""))
 
-    def report_provider_request(self, attempt_id: str, provider_request_id: str) -> Answer:
+    @twin
+    async def report_provider_request(self, attempt_id: str, provider_request_id: str) -> Answer:
         """Store the provider's own id of the request, the moment it is known."""
         body = {"provider_request_id": provider_request_id}
-        return answer_of(self._post(_attempt(attempt_id, "provider-request"), body))
+        return await self._report(_attempt(attempt_id, "provider-request"), body)
 
-    def report_outcome(
+    @twin
+    async def report_outcome(
         self,
         attempt_id: str,
         outcome: str,
@@ -123,48 +161,140 @@ class Calls:
             "error": None if error_class is None else {"class": error_class, "message": message},
             "usage": usage,
         }
-        return answer_of(self._post(_attempt(attempt_id, "outcome"), body))
+        return await self._report(_attempt(attempt_id, "outcome"), body)
 
-    def cancel(self, operation_id: str, *, reason: str) -> Json:
+    @twin
+    async def cancel(self, operation_id: str, *, reason: str) -> Json:
         """Withdraw an operation; what is already sent is not undone."""
-        return self._checked(self._post(f"/operations/{_part(operation_id)}/cancel", {"reason": reason}))
+        return self._checked(
+            await self._post(f"/operations/{_part(operation_id)}/cancel", {"reason": reason})
+        )
 
-    def get_operation(self, operation_id: str) -> Json:
+    @twin
+    async def get_operation(self, operation_id: str) -> Json:
         """The operation with its attempts, deliveries and directive."""
-        return self._checked(self._transport.call("GET", f"/operations/{_part(operation_id)}"))
+        return self._checked(await self._transport.call("GET", f"/operations/{_part(operation_id)}"))
 
-    def find_operations(self, **wanted: str) -> Json:
+    @twin
+    async def find_operations(self, /, **wanted: str) -> Json:
         """One page of operations, by operation_key, state, outcome, tool, run, args_hash, cursor, limit."""
-        return self._checked(self._transport.call("GET", f"/operations?{urlencode(wanted)}"))
+        return self._checked(await self._transport.call("GET", f"/operations?{urlencode(wanted)}"))
 
-    def recover(self, worker_id: str) -> Json:
+    @twin
+    async def recover(self, worker_id: str) -> Json:
         """Say that this worker of the same agent is dead: what it was sending becomes UNKNOWN at once."""
-        return self._checked(self._transport.call("POST", "/recover", {"worker_id": worker_id}))
+        return self._checked(await self._transport.call("POST", "/recover", {"worker_id": worker_id}))
 
-    def put_run(self, run: str, *, limits: Mapping[str, int] | None = None) -> Json:
+    @twin
+    async def put_run(self, run: str, *, limits: Mapping[str, int] | None = None) -> Json:
         """Open a run or find it again; limits (tool_calls, turns, tokens) count on creation only."""
-        return self._checked(self._transport.call("PUT", f"/runs/{_part(run)}", {"limits": limits or {}}))
+        return self._checked(
+            await self._transport.call("PUT", f"/runs/{_part(run)}", {"limits": limits or {}})
+        )
 
-    def get_run(self, run: str) -> Json:
-        return self._checked(self._transport.call("GET", f"/runs/{_part(run)}"))
+    @twin
+    async def get_run(self, run: str) -> Json:
+        return self._checked(await self._transport.call("GET", f"/runs/{_part(run)}"))
 
-    def post_usage(self, run: str, *, usage_id: str, usage: Mapping[str, int]) -> Json:
+    @twin
+    async def post_usage(self, run: str, *, usage_id: str, usage: Mapping[str, int]) -> Json:
         """Book what was used; the same `usage_id` is counted once."""
         body = {"usage_id": usage_id, "usage": dict(usage)}
-        return self._checked(self._transport.call("POST", f"/runs/{_part(run)}/usage", body))
+        return self._checked(await self._transport.call("POST", f"/runs/{_part(run)}/usage", body))
 
-    def put_checkpoint(self, run: str, *, sequence: int, reference: str, content_hash: str) -> Json:
+    @twin
+    async def put_checkpoint(self, run: str, *, sequence: int, reference: str, content_hash: str) -> Json:
         """Store where the run can go on from; `sequence` must be greater than the last."""
         body = {"sequence": sequence, "reference": reference, "content_hash": content_hash}
-        return self._checked(self._transport.call("PUT", f"/runs/{_part(run)}/checkpoint", body))
+        return self._checked(await self._transport.call("PUT", f"/runs/{_part(run)}/checkpoint", body))
 
-    def close(self) -> None:
+    @twin
+    async def recover_at_start(self) -> Recovered:
+        """Clear up after the processes that died here: deliver their reports, then declare them dead.
+
+        Facts come first, so that what is known need not be found out. Needs `state_dir` (else RuntimeError).
+        """
+        lives = self._with_state_dir()
+        reports, attempts = Delivered(), list[Json]()
+        for life in lives.dead():
+            try:
+                reports += await deliver_left(self._transport, life)
+                found = await Calls.recover(self, life.worker_id)
+                attempts.extend(found.get("attempts", ()))
+                await self._transport.io.on_disk(life.bury)
+            finally:
+                life.release()
+        lives.caught_up = True
+        return Recovered(reports, tuple(attempts))
+
+    @twin
+    async def deliver_reports(self) -> Delivered:
+        """Post the reports of this process that could not be delivered. Needs `state_dir`."""
+        return await deliver_left(self._transport, await self._life())
+
+    @twin
+    async def catch_up(self) -> None:
+        """Before something new: what was left, so that the ledger knows it. Never in the way of the new."""
+        if self._lives is None:
+            return
+        try:
+            if not self._lives.caught_up:
+                await Calls.recover_at_start(self)
+            if (await self._life()).waiting:
+                await Calls.deliver_reports(self)
+        except LedgerError:
+            return  # the new call meets the same trouble, and says so
+
+    @twin
+    async def close(self) -> None:
         """Close the connections; the next call opens new ones."""
-        self._transport.close()
+        await self._transport.io.close()
 
-    def _post(self, path: str, body: Json) -> Reply:
+    async def _post(self, path: str, body: Json) -> Reply:
+        return await self._transport.call("POST", path, await self._signed(body))
+
+    async def _report(self, path: str, body: Json) -> Answer:
+        """Post a fact; with a `state_dir` it is on the disk before it is posted."""
+        report = Report(path, await self._signed(body))
+        kept = await self._kept(report)
+        if kept is None:
+            return answer_of(await self._transport.call("POST", path, report.body))
+        life = await self._life()
+        try:
+            return answer_of(await deliver_new(self._transport, life, kept))
+        except LedgerError as error:
+            error.about = replace(error.about, kept=life.has_left(kept))
+            raise
+
+    async def _kept(self, report: Report) -> Kept | None:
+        """The report on the disk; None without a `state_dir`, or where the disk refuses."""
+        if self._lives is None:
+            return None
+        life = await self._life()
+        try:
+            return await self._transport.io.on_disk(lambda: life.keep(report))
+        except OSError:
+            return None
+
+    async def _signed(self, body: Json) -> Json:
         said = {name: value for name, value in body.items() if value is not None}
-        return self._transport.call("POST", path, {"worker_id": self.worker_id, **said})
+        return {"worker_id": await self._who(), **said}
+
+    async def _who(self) -> str:
+        return self.worker_id if self._lives is None else (await self._life()).worker_id
+
+    async def _life(self) -> Life:
+        """This process's life. Raises LedgerUnavailable: what cannot be remembered is not begun."""
+        lives = self._with_state_dir()
+        try:
+            return await self._transport.io.on_disk(lives.mine)
+        except OSError as error:
+            raise unreadable(f"the state directory {lives.directory} cannot be used: {error}") from error
+
+    def _with_state_dir(self) -> Lives:
+        if self._lives is None:
+            raise RuntimeError(NO_STATE_DIR)
+        return self._lives
 
     @staticmethod
     def _checked(reply: Reply) -> Json:

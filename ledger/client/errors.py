@@ -21,6 +21,8 @@ class About:
     reason: str = ""
     review_url: str = ""
     retry_after_s: float | None = None
+    status: int = 0  # of the HTTP answer; 0 where there was none
+    kept: bool = False  # the report is on this machine's disk and will be delivered
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -53,8 +55,16 @@ class DuplicateOperation(LedgerError):
     """Not executed: the same operation is on its way, or the ledger is finding out what became of it."""
 
 
+class LeaseLost(DuplicateOperation):
+    """The lease of a block is gone: nothing more may be sent. What is known may still be reported."""
+
+
 class Refused(LedgerError):
     """Not executed: this may not be done, or did not happen and is closed."""
+
+
+class SentAgain(LedgerError):
+    """The block of an operation that was already done sent it once more, and confirmed another result."""
 
 
 class LedgerUnavailable(LedgerError):

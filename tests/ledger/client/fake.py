@@ -3,6 +3,7 @@
 import json
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -50,6 +51,11 @@ def leave(**changed: Any) -> Canned:
     return Canned(200, {name: value for name, value in body.items() if value != "left out"})
 
 
+def lease_of(seconds: float) -> str:
+    """A `lease_until` so far from now."""
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
 def problem(status: int, slug: str, headers: dict[str, str] | None = None, **more: Any) -> Canned:
     body = {"type": f"/problems/{slug}", "title": slug, "detail": f"the detail of {slug}", "status": status}
     return Canned(status, {**body, "safe_to_dispatch": False, **more}, headers or {})
@@ -80,13 +86,18 @@ class FakeLedger(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
         self.authorizations: set[str] = set()
         self._queued: dict[str, list[Canned]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     def on(self, call: str, *answers: Canned) -> None:
         self._queued.setdefault(call, []).extend(answers)
 
     def bodies(self, call: str) -> list[dict[str, Any]]:
         return [body for _, path, body in self.asked if path.rstrip("/").endswith(call)]
+
+    def wait_for(self, call: str, times: int) -> None:
+        """Until this call was made so often; a fault after ten seconds."""
+        with self._lock:
+            assert self._lock.wait_for(lambda: len(self.bodies(call)) >= times, 10), call
 
     def paths(self) -> list[str]:
         return [path.removeprefix("/api/v1") for _, path, _ in self.asked]
@@ -95,6 +106,7 @@ class FakeLedger(ThreadingHTTPServer):
         call = path.partition("?")[0].rpartition("/")[2]
         with self._lock:
             self.asked.append((method, path, body))
+            self._lock.notify_all()
             queued = self._queued.get(call)
             return queued.pop(0) if queued else DEFAULTS.get(call, Canned(200, {"called": call}))
 

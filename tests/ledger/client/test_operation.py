@@ -14,6 +14,7 @@ from ledger.client import (
     Operation,
     PendingReview,
     Refused,
+    SentAgain,
     current_operation,
 )
 from tests.ledger.client.fake import (
@@ -209,13 +210,24 @@ def test_done_leaves_the_block_before_anything_can_be_sent(
 
 
 @pytest.mark.parametrize(
-    "report", [lambda op: op.confirm(result_ref="x"), lambda op: op.fail("declined"), lambda op: op.unknown()]
+    "report",
+    [lambda op: op.confirm(result_ref="re_0"), lambda op: op.fail("declined"), lambda op: op.unknown()],
 )
 def test_nothing_is_reported_about_what_is_done(ledger: Ledger, fake: FakeLedger, report: Any) -> None:
     fake.on("intents", directive("done", result_ref="re_0"))
     with block(ledger) as op:
         report(op)
     assert fake.paths() == ["/intents"]
+
+
+def test_another_result_of_what_is_done_is_reported_and_never_silent(
+    ledger: Ledger, fake: FakeLedger
+) -> None:
+    fake.on("intents", directive("done", result_ref="re_0"))
+    with pytest.raises(SentAgain, match="with result re_9") as told, block(ledger) as op:
+        op.confirm(result_ref="re_9")
+    assert told.value.executed
+    assert fake.paths() == ["/intents", f"/attempts/{told.value.about.attempt_id}/outcome"]
 
 
 def test_done_lets_the_caller_branch(ledger: Ledger, fake: FakeLedger) -> None:
@@ -366,8 +378,8 @@ def test_arguments_that_are_no_strict_json_never_reach_the_ledger(
     assert fake.asked == []
 
 
-def test_the_running_operation_is_at_hand_and_then_no_more(ledger: Ledger) -> None:
-    with block(ledger) as op:
+def test_the_running_operation_is_at_hand_and_then_no_more(blocking: Ledger) -> None:
+    with block(blocking) as op:
         assert current_operation() is op
         op.confirm(result_ref="re_1")
     with pytest.raises(RuntimeError, match="no operation is running"):

@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from ledger.client import DefiniteFailure, Ledger, PendingReview, current_operation
+from ledger.client import DefiniteFailure, Ledger, PendingReview, current_async_operation, current_operation
 from ledger.client.agent import reference_in
+from tests.ledger.client.driven import Driven
 from tests.ledger.client.fake import ARGS, OTHER_ARGS, OTHER_HASH, FakeLedger, directive, leave, problem
+
+
+def at_hand(ledger: object) -> Any:
+    """The running operation, asked for as this twin's tools do."""
+    return current_async_operation() if isinstance(ledger, Driven) else current_operation()
 
 
 def key(**args: Any) -> str:
@@ -21,7 +27,7 @@ def test_a_tool_is_called_with_the_arguments_of_leave(ledger: Ledger, fake: Fake
 
     @ledger.tool("pay", key=key, run="r1", step=lambda **args: f"step {args['amount']}")
     def pay(**args: Any) -> str:
-        called.append((args, current_operation().idempotency_key))
+        called.append((args, at_hand(ledger).idempotency_key))
         return "re_1"
 
     assert pay(**ARGS) == "re_1"

@@ -1,0 +1,379 @@
+"""One operation as a block of code: leave before the first line, the outcome reported when it is left."""
+
+import contextlib
+import copy
+import json
+import secrets
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from ledger.client.answers import Answer, Leave, error_of, hash_of
+from ledger.client.calls import Calls
+from ledger.client.errors import (
+    About,
+    AlreadyDone,
+    DefiniteFailure,
+    DuplicateOperation,
+    LedgerError,
+    LedgerUnavailable,
+    SentAgain,
+)
+from ledger.client.lease import Lease
+from ledger.client.twins import twin
+from ledger.rules.canonical import is_content_hash, read_json
+
+CHANGED_MEANWHILE = frozenset({"already-done", "illegal-transition"})
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What is meant to be done. `more`: run, step, task_id, actor, requested_by, retry_of, expires_at."""
+
+    operation_key: str
+    tool: str
+    args: Mapping[str, Any]
+    more: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def strict(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as the ledger reads them. TypeError or ValueError for what is not strict JSON."""
+    return read_json(json.dumps(args, allow_nan=False, ensure_ascii=False).encode())
+
+
+class Block:
+    """Entered, it has leave to send `args` once, or it is `done`, or it has raised one of the four errors.
+
+    The body of a `with` cannot be skipped, so when the operation is already done everything that sending
+    needs (`args`, `idempotency_key`, …) raises AlreadyDone, which the exit of the block swallows. Ask `done`
+    first where the code after it must know. Leaving without `confirm` or `fail` means the outcome is unknown.
+    """
+
+    def __init__(self, calls: Calls, intent: Intent) -> None:
+        self._calls = calls
+        self._intent = intent
+        self._args = strict(intent.args)
+        self._leave_id = secrets.token_hex(16)
+        self._lease: Lease | None = None
+        self._answer: Answer | None = None
+        self._done = False
+        self._reported = False
+        self._result_ref: str | None = None
+        self._kept = False
+        self._keep_lease = False
+        self._token: Token[Block | None] | None = None
+
+    async def _enter(self) -> None:
+        if self._answer is not None:
+            raise RuntimeError("an operation is entered once; make a new one to ask again")
+        await Calls.catch_up(self._calls)
+        await self._post_and_obey()
+        self._token = CURRENT.set(self)
+
+    async def _exit(self, error: BaseException | None) -> bool:
+        """Say what leaving by `error` means. True where the error has done its work and ends here."""
+        self._no_longer_current()
+        if self._done:
+            return isinstance(error, AlreadyDone) and error.operation_id == self.operation_id
+        if not self._reported:
+            await self._report_what_is_left(error)
+        return False
+
+    def _no_longer_current(self) -> None:
+        if self._token is not None:
+            with contextlib.suppress(ValueError):  # a task may be closed from outside its own context
+                CURRENT.reset(self._token)
+
+    @property
+    def done(self) -> bool:
+        """Has it already happened? Then `result_ref` is its result and nothing may be sent."""
+        return self._done
+
+    @property
+    def result_ref(self) -> str | None:
+        return self._result_ref
+
+    @property
+    def operation_id(self) -> str:
+        return self._known().operation_id
+
+    @property
+    def attempt_id(self) -> str:
+        """The attempt that is being sent; of a done operation, the one that answers for it."""
+        return self._lease.leave.attempt_id if self._lease else self._known().attempt_id
+
+    @property
+    def state(self) -> str:
+        """The attempt's state as last heard."""
+        return self._known().state
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """What to send, and nothing else: a person may have corrected it. A copy, so it stays what it is."""
+        return copy.deepcopy(dict(self._sending().args))
+
+    @property
+    def idempotency_key(self) -> str:
+        """To be given to the provider as its idempotency key."""
+        return self._sending().idempotency_key
+
+    @property
+    def correlation_id(self) -> str:
+        """To be put into the provider's metadata, so that the request can be found again."""
+        return self._sending().correlation_id
+
+    @property
+    def lease_until(self) -> str:
+        return self._sending().lease_until
+
+    @twin
+    async def heartbeat(self) -> str:
+        """Lengthen the lease of a long call. Returns `lease_until`; LeaseLost: send nothing more."""
+        lease = self._given_lease()
+        try:
+            until = await self._heartbeat(lease)
+        except DuplicateOperation as error:
+            lease.lose(error.about.slug)
+            lease.check_held()
+            raise
+        return until
+
+    def keeping_lease(self) -> Self:
+        """For a long block: lengthen the lease in the background until the block is left.
+
+            with ledger.operation(…).keeping_lease() as op:
+
+        When it is lost all the same, `lease_lost` is true and all that sending needs raises LeaseLost.
+        """
+        self._keep_lease = True
+        return self
+
+    @property
+    def lease_lost(self) -> bool:
+        """Is the lease known to be lost? Then whatever sending needs raises LeaseLost."""
+        return self._lease is not None and self._lease.is_lost
+
+    def check_lease(self) -> None:
+        """Raise LeaseLost when the lease is known to be lost. Ask before each request of a long block."""
+        self._given_lease().check_held()
+
+    @property
+    def kept(self) -> bool:
+        """Is the outcome only on this machine's disk for now? It is delivered as soon as it can be."""
+        return self._kept
+
+    @twin
+    async def provider_request(self, provider_request_id: str) -> None:
+        """Store the provider's id of the request, the moment it is known."""
+        attempt_id = self._given_lease().leave.attempt_id
+        with _AfterSending():
+            await Calls.report_provider_request(self._calls, attempt_id, provider_request_id)
+
+    @twin
+    async def confirm(
+        self,
+        *,
+        result_ref: str | None = None,
+        provider_request_id: str | None = None,
+        usage: Mapping[str, int] | None = None,
+    ) -> None:
+        """It happened. Without a reference, or where the rule asks for it, the ledger looks it up first.
+
+        Of an operation that was already done: the same result again is nothing new; another one is reported,
+        for a person to decide, and raises `SentAgain`.
+        """
+        if self._done:
+            await self._confirm_again(result_ref, provider_request_id)
+        await self._report(
+            "succeeded", result_ref=result_ref, provider_request_id=provider_request_id, usage=usage
+        )
+        self._result_ref = self._known().result_ref or result_ref or provider_request_id
+
+    @twin
+    async def fail(
+        self, error_class: str, message: str = "", *, no_effect: bool = True, retryable: bool = False
+    ) -> None:
+        """It failed. No effect is believed of validation, declined, refused and not_connected only."""
+        await self._report(
+            "failed", error_class=error_class, message=message, no_effect=no_effect, retryable=retryable
+        )
+
+    @twin
+    async def unknown(self, message: str = "", *, error_class: str = "unknown") -> None:
+        """Nobody here knows what became of it; the ledger finds out. The class: timeout, reset, unknown."""
+        await self._report("unknown", error_class=error_class, message=message)
+
+    async def _confirm_again(self, result_ref: str | None, provider_request_id: str | None) -> None:
+        """The body sent from its own variables instead of `args`: a fact, and never a silent one."""
+        reference = result_ref or provider_request_id
+        if reference == self._result_ref:
+            return
+        await Calls.report_outcome(
+            self._calls,
+            self.attempt_id,
+            "succeeded",
+            result_ref=result_ref,
+            provider_request_id=provider_request_id,
+        )
+        raise SentAgain(
+            f"Operation {self.operation_id} had already happened, with result {self._result_ref}, and this "
+            f"program sent it again, with result {reference}. A person must look at it. Do not call it "
+            "again.",
+            About(operation_id=self.operation_id, attempt_id=self.attempt_id),
+            executed=True,
+        )
+
+    async def _post_and_obey(self) -> None:
+        for _ in range(2):
+            answer = await Calls.post_intent(
+                self._calls,
+                self._intent.operation_key,
+                tool=self._intent.tool,
+                args=self._args,
+                **self._intent.more,
+            )
+            self._answer = answer
+            if answer.directive == "done":
+                self._done, self._result_ref = True, answer.result_ref
+                return
+            if answer.directive != "dispatch":
+                raise error_of(answer)
+            try:
+                self._lease = Lease(await self._leave_for(answer))
+            except DuplicateOperation as error:
+                if error.about.slug not in CHANGED_MEANWHILE:
+                    raise
+                changed = error
+            else:
+                return
+        raise changed
+
+    async def _leave_for(self, answer: Answer) -> Leave:
+        """Leave for our arguments, or for the stored ones where the ledger says a person corrected them."""
+        try:
+            return self._checked(await self._ask_leave(answer.attempt_id, hash_of(self._args)))
+        except LedgerError as error:
+            stored = error.about.body.get("args")
+            if error.about.slug != "args-changed" or not isinstance(stored, dict):
+                raise
+            return self._checked(await self._ask_leave(answer.attempt_id, hash_of(stored)))
+
+    async def _ask_leave(self, attempt_id: str, args_hash: str) -> Leave:
+        return await Calls.dispatch(self._calls, attempt_id, args_hash=args_hash, leave_id=self._leave_id)
+
+    def _checked(self, leave: Leave) -> Leave:
+        if leave.operation_id != self.operation_id or not is_content_hash(leave.args_hash):
+            raise LedgerUnavailable(
+                "This call was not executed: the ledger gave leave for another operation than was asked for."
+            )
+        return leave
+
+    async def _report_what_is_left(self, error: BaseException | None) -> None:
+        """Say what leaving the block means. An error on its way out is never replaced by one of ours."""
+        try:
+            if isinstance(error, DefiniteFailure):
+                await Block.fail(self, error.error_class, error.message, retryable=error.retryable)
+            elif error is None:
+                await Block.unknown(self, "the block was left without saying what happened")
+            else:
+                await Block.unknown(self, type(error).__name__, error_class=_class_of(error))
+        except LedgerError as unreported:
+            if error is None:
+                raise
+            error.add_note(str(unreported))
+
+    async def _report(self, outcome: str, **said: Any) -> None:
+        attempt_id = self._given_lease().leave.attempt_id
+        with _AfterSending():
+            self._reported = True  # from now on a heartbeat that is refused says nothing new
+            try:
+                answer = await Calls.report_outcome(self._calls, attempt_id, outcome, **said)
+            except LedgerError as error:
+                # it is kept, or may have arrived: a second, weaker report would only blur it
+                self._kept = error.about.kept
+                self._reported = self._kept or isinstance(error, LedgerUnavailable)
+                raise
+            self._answer = self._keeping_ids(answer)
+
+    @property
+    def _wants_keeper(self) -> bool:
+        return self._keep_lease and self._lease is not None
+
+    @property
+    def _beat_every_s(self) -> float:
+        return self._given_lease().every_s
+
+    async def _beat(self) -> bool:
+        """One heartbeat of the keeper; False when another would be of no use."""
+        lease = self._given_lease()
+        try:
+            await self._heartbeat(lease, tries=1, timeout_s=lease.patience_s)
+        except LedgerError as error:
+            if not self._reported:
+                lease.not_extended(error)
+        else:
+            lease.extended()
+        return not (lease.is_lost or self._reported)
+
+    async def _heartbeat(self, lease: Lease, **how: Any) -> str:
+        leave = lease.leave
+        return await Calls.heartbeat(self._calls, leave.attempt_id, lease_epoch=leave.lease_epoch, **how)
+
+    def _keeping_ids(self, answer: Answer) -> Answer:
+        """A parked fact is answered without ids; ours stay known."""
+        return answer if answer.operation_id else self._known()
+
+    def _sending(self) -> Leave:
+        """The leave, for what sending needs."""
+        lease = self._given_lease()
+        lease.check_held()
+        return lease.leave
+
+    def _given_lease(self) -> Lease:
+        """The lease, for what may be said however late."""
+        if self._done:
+            raise AlreadyDone(self.operation_id, self._result_ref)
+        if self._lease is None:
+            raise RuntimeError("no leave yet: this is known inside the with block only")
+        return self._lease
+
+    def _known(self) -> Answer:
+        if self._answer is None:
+            raise RuntimeError("nothing is known yet: enter the with block first")
+        return self._answer
+
+
+class _AfterSending:
+    """Errors in here reach a caller whose tool may have run: their words must not deny that. A report that is
+    kept on this machine is as good as delivered to the caller, who goes on with the result."""
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if isinstance(error, LedgerUnavailable) and error.about.kept:
+            return True
+        if isinstance(error, LedgerError) and not error.executed:
+            raise type(error)(_after_sending(error.about), error.about, executed=True) from error
+        return False
+
+
+def _after_sending(about: About) -> str:
+    then = "The report is kept and will be delivered" if about.kept else "It finds out by itself"
+    return (
+        "This call may have been executed, but the ledger could not take its outcome "
+        f"({about.slug or about.reason}). {then}. Do not call it again."
+    )
+
+
+def _class_of(error: BaseException) -> str:
+    if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
+        return "timeout"
+    return "reset" if isinstance(error, ConnectionError) else "unknown"
+
+
+CURRENT: ContextVar[Block | None] = ContextVar("ledger_operation", default=None)

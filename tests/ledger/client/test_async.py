@@ -1,0 +1,111 @@
+"""What only the asynchronous twin can do: run beside others, be cancelled, move to another event loop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from ledger.client import AsyncLedger, AsyncOperation, current_async_operation, current_operation
+from tests.ledger.client.fake import ARGS, Canned, FakeLedger, directive, leave
+
+
+def block(ledger: AsyncLedger) -> AsyncOperation:
+    return ledger.operation("invoice:7:send", tool="email.send", args=ARGS)
+
+
+def run(ledger: AsyncLedger, work: Callable[[], Awaitable[None]]) -> None:
+    async def and_close() -> None:
+        try:
+            await work()
+        finally:
+            await ledger.close()
+
+    asyncio.run(and_close())
+
+
+def test_tasks_side_by_side_each_have_their_own_operation(awaiting: AsyncLedger, fake: FakeLedger) -> None:
+    async def one(key: str, both_in: asyncio.Barrier) -> None:
+        async with awaiting.operation(key, tool="t", args=ARGS) as op:
+            await both_in.wait()
+            assert current_async_operation() is op
+            await op.confirm(result_ref=key)
+
+    async def two() -> None:
+        both_in = asyncio.Barrier(2)
+        await asyncio.gather(one("a", both_in), one("b", both_in))
+
+    run(awaiting, two)
+    assert {body["result_ref"] for body in fake.bodies("outcome")} == {"a", "b"}
+
+
+def test_a_cancelled_block_says_that_its_outcome_is_unknown(awaiting: AsyncLedger, fake: FakeLedger) -> None:
+    async def cancelled() -> None:
+        inside = asyncio.Event()
+
+        async def hang() -> None:
+            async with block(awaiting):
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(hang())
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(awaiting, cancelled)
+    said = {"class": "unknown", "message": "CancelledError"}
+    assert [body["error"] for body in fake.bodies("outcome")] == [said]
+
+
+def test_another_event_loop_gets_connections_of_its_own(awaiting: AsyncLedger, fake: FakeLedger) -> None:
+    fake.on("r", Canned(200, headers={"Connection": "close"}))
+
+    async def ask() -> None:
+        await awaiting.get_run("r")
+
+    asyncio.run(ask())
+    run(awaiting, ask)
+    assert len(fake.asked) == 2
+
+
+def test_a_tool_is_awaited_and_then_not_called_again(awaiting: AsyncLedger, fake: FakeLedger) -> None:
+    fake.on("intents", directive("dispatch"), directive("done", result_ref="re_0"))
+    called: list[Any] = []
+
+    @awaiting.tool("pay", key=lambda **args: f"pay:{args['to']}", keep_lease=True)
+    async def pay(to: str, amount: int) -> dict[str, str]:
+        await asyncio.sleep(0)
+        called.append((to, amount, current_async_operation().correlation_id))
+        return {"id": "re_1"}
+
+    async def twice() -> None:
+        assert [await pay("Ann", 500), await pay(to="Ann", amount=500)] == ["re_1", "re_0"]
+
+    run(awaiting, twice)
+    assert called == [("Ann", 500, "ilc-1")]
+
+
+def test_the_twins_operations_are_not_taken_for_each_other(awaiting: AsyncLedger) -> None:
+    async def inside() -> None:
+        async with block(awaiting) as op:
+            with pytest.raises(RuntimeError, match="no operation is running"):
+                current_operation()
+            await op.confirm(result_ref="re_1")
+        with pytest.raises(RuntimeError, match="no operation is running"):
+            current_async_operation()
+
+    run(awaiting, inside)
+
+
+def test_the_keeper_ends_with_the_block(awaiting: AsyncLedger, fake: FakeLedger) -> None:
+    fake.on("dispatch", leave())
+
+    async def kept() -> None:
+        async with block(awaiting).keeping_lease() as op:
+            await op.confirm(result_ref="re_1")
+        await asyncio.sleep(0)
+        assert [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "ledger-lease"] == []
+
+    run(awaiting, kept)
