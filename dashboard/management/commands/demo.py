@@ -19,12 +19,16 @@ from dashboard.management.demo.seed import seed
 from dashboard.management.demo.state import DemoRunsAlready, Secrets, Work, only_demo
 from ledger.management.command import Exit, Stopped
 
+REMIND_EVERY = 20
+"""Lines of the log after which it is told again where the passwords are: they have scrolled off by then."""
+
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 FIRST_STEPS = """
 What to try first
-  1. Sign in as ada, open the mail that was “not found”, and approve it: within seconds the agent sends it.
-  2. Approve the deployment as ada, then as bruno: it needs two people.
+  1. Sign in as ada, open a mail that was “not found”, if one waits, and approve it: within seconds the agent
+     sends it.
+  2. Approve a deployment as ada, then as bruno: it needs two people.
   3. Open “Same key, other arguments”: both refunds side by side, and why the second cannot be approved yet.
 """
 
@@ -36,6 +40,7 @@ class StopRequested(Exception):
 class Command(BaseCommand):
     help = "Sample tenants, people and policies, a provider, and an agent that is killed on purpose."
     requires_system_checks = []
+    _logged = 0
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -50,7 +55,7 @@ class Command(BaseCommand):
                 _catch_signals()
                 self._run(_address(options["port"]))
         except StopRequested:
-            self._tell("demo: stopped")
+            self._tell(f"demo: stopped. Who may sign in when it runs again:\n\n{_people(_known())}\n")
         except DemoRunsAlready as already:
             raise Stopped(Exit.CONFLICT, str(already)) from already
         except ProgramFailed as failed:
@@ -58,7 +63,7 @@ class Command(BaseCommand):
 
     def _run(self, address: str) -> None:
         home = settings.HOME.path
-        known, work = Secrets.at(home / "demo.json"), Work.at(home / "demo" / "work.json")
+        known, work = _known(), Work.at(home / "demo" / "work.json")
         bank = start_bank(home / "demo" / "provider", wanted_port=known.provider_port)
         try:
             known.provider_port = bank.port
@@ -81,11 +86,17 @@ class Command(BaseCommand):
             )
             for tenant in TENANTS
         }
-        conductor = Conductor(agents, bank, work, self._tell)
+        conductor = Conductor(agents, bank, work, self._log)
         try:
             conductor.run()
         finally:
             conductor.stop()
+
+    def _log(self, line: str) -> None:
+        self._tell(line)
+        self._logged += 1
+        if self._logged % REMIND_EVERY == 0:
+            self._tell(f"(who may sign in, with passwords: {_known().path})")
 
     def _tell(self, text: str) -> None:
         self.stdout.write(text)
@@ -99,11 +110,18 @@ def _address(port: int | None) -> str:
 
 
 def _introduction(address: str, provider_url: str, known: Secrets) -> str:
+    counted = f"What the provider itself says it did: {provider_url}/effects, /refunds, /messages, /tickets"
+    return f"\nSign in at {address}/sign-in/\n\n{_people(known)}\n{FIRST_STEPS}{counted}\n"
+
+
+def _known() -> Secrets:
+    return Secrets.at(settings.HOME.path / "demo.json")
+
+
+def _people(known: Secrets) -> str:
     rows = [("user", "password", "may")]
     rows += [(person.username, known.password_of(person.username), person.may) for person in PEOPLE]
-    table = "\n".join(f"  {user:<8}{password:<17}{may}" for user, password, may in rows)
-    counted = f"What the provider itself says it did: {provider_url}/effects, /refunds, /messages, /tickets"
-    return f"\nSign in at {address}/sign-in/\n\n{table}\n{FIRST_STEPS}{counted}\n"
+    return "\n".join(f"  {user:<8}{password:<17}{may}" for user, password, may in rows)
 
 
 def _catch_signals() -> None:

@@ -78,7 +78,7 @@ PEOPLE = (
     Person(
         OWNER,
         {FERNHILL: Role.ADMIN, BRIGHTWATER: Role.ADMIN},
-        "administer; owns the agents, so decides nothing",
+        "administer; owns the agents, so approves none of their sends",
     ),
     Person(
         "elif",
