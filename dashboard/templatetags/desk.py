@@ -15,9 +15,10 @@ from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from review.queries import ContentHash
 from review.queries.marked import Mark, Segment, marked_text
-from review.queries.words import AUTHORITY_WORDS
+from review.queries.words import AUTHORITY_WORDS, listed
 
 register = template.Library()
+register.filter("listed", listed)
 
 AUTHORITY_CODES = frozenset(reason.value for reason in AUTHORITY_WORDS)
 
@@ -60,6 +61,12 @@ def when(context: dict[str, Any], moment: datetime | None) -> SafeString:
 @register.filter
 def exact(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+@register.filter
+def clock(moment: datetime) -> str:
+    """The time of day, for what is at most a few hours away."""
+    return moment.strftime("%H:%M UTC")
 
 
 def distance(moment: datetime, as_of: datetime) -> str:
@@ -112,6 +119,12 @@ def _in_words(reason: str) -> str:
     if reason not in AUTHORITY_CODES:
         return reason
     return f"{AUTHORITY_WORDS[Reason(reason)]} ({reason})"
+
+
+@register.filter
+def within(sentence: str) -> str:
+    """A sentence as a part of another one."""
+    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
 
 
 @register.filter

@@ -128,7 +128,7 @@ def _not_permitted(
 ) -> HttpResponse:
     context = {
         "refusal": reason,
-        "granted_by": granted_by,
+        "granted_by": [name for name in granted_by if name != request.user.get_username()],
         "typed": _typed(request),
         "back": item_address(request, found.item_id),
         "section": "review",

@@ -101,11 +101,13 @@ def item_context(request: Request, found: ItemPage, asked: Asked | None = None) 
         "section": "review",
         "asked": asked,
         "decisions": [button for button in buttons if button.action.kind not in OWNERSHIP],
+        "decidable": any(a.enabled and a.kind not in OWNERSHIP for a in found.actions),
         "ownership": [button for button in buttons if _concerns(found, button.action)],
         "query": query,
         "queue_address": reverse("queue") + query,
         "here": item_address(request, found.item_id),
-        "refusing": [fact for fact in found.then_now if not fact.ok],
+        "refusals": [fact for fact in found.then_now if fact.refuses],
+        "warnings": [fact for fact in found.then_now if not fact.ok and not fact.refuses],
     }
 
 

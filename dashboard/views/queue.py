@@ -18,6 +18,7 @@ from review.queries.changes import changes_since
 from review.queries.words import REASON_WORDS
 
 SWEPT_WITHIN = timedelta(seconds=60)
+TAB_TITLES = {Tab.UNOWNED: "Only the tenant’s own group owns these"}
 OPEN_STATES = (State.UNKNOWN, State.MANUAL_REVIEW)
 
 
@@ -74,6 +75,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
 def _tab(request: Request, found: QueuePage, tab: Tab) -> dict[str, Any]:
     return {
         "label": TAB_LABELS[tab],
+        "title": TAB_TITLES.get(tab, ""),
         "count": found.counts[tab],
         "address": filters.kept_query(request.GET, tab=tab, cursor=None),
         "here": tab is found.tab,

@@ -38,6 +38,7 @@ from review.queries.values import (
     QueueRow,
     Tab,
     TenantView,
+    VotesSoFar,
 )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "ThenNow",
     "VoteView",
     "Votes",
+    "VotesSoFar",
     "deceptive_characters",
     "item_arguments",
     "item_page",

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ledger.lifecycle import Offer
-from ledger.models import Tenant, User
+from ledger.models import User
 from ledger.rules.vocabulary import DecisionKind, Effect
-from review.door import Entry, missing_right
-from review.queries.page import ActionView
+from review.door import RIGHT_WORDS, Entry
+from review.queries.page import ActionView, Votes
 from review.queries.values import Claim
-from review.queries.words import DECISION_LABELS
+from review.queries.words import DECISION_LABELS, listed
 
 _K = DecisionKind
 
@@ -23,6 +23,7 @@ class Presser:
     user: User
     entry: Entry
     claim: Claim | None
+    votes: Votes
     administrators: tuple[str, ...]
     barred: str | None
     has_voted: bool
@@ -39,19 +40,37 @@ def actions_of(presser: Presser, offers: Iterable[Offer]) -> tuple[ActionView, .
 def _decision(presser: Presser, offer: Offer) -> ActionView:
     kind = DecisionKind(offer.kind)
     why_not = [*_lacking(presser, kind), *_claimed_by_other(presser), *offer.refused]
-    return _action(kind, offer.consequence, why_not)
+    return _action(kind, _consequence(presser, kind, offer), why_not)
+
+
+def _consequence(presser: Presser, kind: DecisionKind, offer: Offer) -> str:
+    if kind is _K.APPROVE and presser.votes.waiting is not None:
+        return _approve_again(presser.votes, presser.votes.waiting.by, offer)
+    return offer.consequence
+
+
+def _approve_again(votes: Votes, approved_by: tuple[str, ...], offer: Offer) -> str:
+    names = listed(approved_by)
+    if votes.lapsed:
+        codes = ", ".join(votes.lapsed)
+        lapsed = f"The approval of {names} no longer covers this send ({codes}): approve again."
+        return f"{lapsed} {offer.consequence}"
+    again = f"Approved already by {names}; approving again replaces that approval"
+    if votes.needed == 1:
+        return f"{again}."
+    return f"{again} once {votes.needed} people have; {len(votes.open)} so far."
 
 
 def _lacking(presser: Presser, kind: DecisionKind) -> list[str]:
     if not presser.entry.rights.decide:
-        return [_right_words(presser, "decide_work")]
+        return [_missing(presser, "decide_work")]
     return _not_an_approver(presser) if kind is _K.APPROVE else []
 
 
 def _not_an_approver(presser: Presser) -> list[str]:
     found = []
     if not presser.entry.rights.may_approve(presser.tool, presser.effect):
-        found.append(_right_words(presser, "approve_sends"))
+        found.append(_missing(presser, "approve_sends"))
     if presser.barred is not None:
         found.append(f"{presser.barred} Somebody else has to approve it.")
     if presser.has_voted:
@@ -69,8 +88,9 @@ def _claimed_by_other(presser: Presser) -> list[str]:
 def _ownership(presser: Presser) -> tuple[ActionView, ...]:
     claim, rights = presser.claim, presser.entry.rights
     mine, others = claim is not None and claim.is_mine, claim is not None and not claim.is_mine
-    may_own = [] if rights.decide else [_right_words(presser, "decide_work")]
-    may_assign = [] if rights.decide or rights.administer else [_right_words(presser, "administer")]
+    may_own = [] if rights.decide else [_missing(presser, "decide_work")]
+    either = rights.decide or rights.administer
+    may_assign = [] if either else [_missing(presser, "decide_work", "administer")]
     holder = claim.by if claim else ""
     return (
         _owning(presser, _K.CLAIM, "Shows others that you are on it for 15 minutes.",
@@ -80,7 +100,7 @@ def _ownership(presser: Presser) -> tuple[ActionView, ...]:
         _owning(presser, _K.TAKE_OVER, f"Ends the claim of {holder}, who is named." if others else
                 "Ends somebody else's claim.", [*may_own, *([] if others else ["Nobody else holds it."])]),
         _owning(presser, _K.ASSIGN, _assign_consequence(presser), may_assign),
-        _owning(presser, _K.NOTE, "Adds a note to the history; decides nothing.", may_assign),
+        _action(_K.NOTE, "Adds a note to the history; decides nothing.", may_assign),
     )  # fmt: skip
 
 
@@ -99,14 +119,18 @@ def _action(kind: DecisionKind, consequence: str, why_not: list[str]) -> ActionV
     return ActionView(kind, DECISION_LABELS[kind], not why_not, consequence, tuple(why_not))
 
 
-def _right_words(presser: Presser, codename: str) -> str:
-    tenant: Tenant = presser.entry.tenant
-    refusal = missing_right(tenant, codename, granted_by=presser.administrators)
-    return f"{refusal.reason} {granting_words(presser.administrators)}"
+def _missing(presser: Presser, *codenames: str) -> str:
+    """Which right is asked (one of them is enough), and who can give it."""
+    rights = " or to ".join(RIGHT_WORDS[codename] for codename in codenames)
+    needed = f"You need the right to {rights} in {presser.entry.tenant.name}."
+    return f"{needed} {granting_words(presser.administrators, presser.user.get_username())}"
 
 
-def granting_words(administrators: tuple[str, ...]) -> str:
-    """Who can give a missing right."""
+def granting_words(administrators: tuple[str, ...], asker: str) -> str:
+    """Who can give a missing right to this person."""
     if not administrators:
         return "Nobody administers this tenant yet."
-    return f"It is granted by {', '.join(administrators)}."
+    others = [name for name in administrators if name != asker]
+    if not others:
+        return "Only you administer this tenant, so it is yours to give."
+    return f"It is granted by {listed(others)}."

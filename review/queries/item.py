@@ -14,15 +14,17 @@ from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.policies import rule_of
 from ledger.queries.arguments import sentence_of
+from ledger.rules.authority import Reason
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
+from ledger.rules.vocabulary import ReviewReason
 from ledger.transactions import one_reading
 from review.door import Entry, enter, enter_among
 from review.duties import conflicts
 from review.people import People
 from review.queries.actions import Presser, actions_of
 from review.queries.arguments import arguments_of, compared
+from review.queries.became import ARROW, approved_words, became, capital, closing_of
 from review.queries.history import (
     chain_views,
     decision_view,
@@ -41,11 +43,19 @@ from review.queries.page import (
     TwinView,
     Votes,
 )
-from review.queries.rows import claim_of, closing_of, is_overdue, owner_of
+from review.queries.rows import claim_of, is_overdue, owner_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
-from review.queries.voting import ballot_of, cast_votes, votes_of, waiting_approval
+from review.queries.values import Closing
+from review.queries.voting import (
+    ballot_of,
+    cast_votes,
+    facts_of,
+    votes_of,
+    waiting_approval,
+    with_authority,
+)
 from review.queries.words import EFFECT_WORDS, NOT_KNOWN, REASON_WORDS
 
 MOST_COMPARED = 3
@@ -90,20 +100,25 @@ def item_arguments(user: User, item_id: str) -> Arguments:
 def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
     rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt)
-    decisions = decisions_of(attempt)
+    standpoint, decisions = standpoint_of(attempt, rule=rule, now=now), decisions_of(attempt)
     every_vote = cast_votes(decisions)
+    votes = votes_of(attempt, every_vote, binding, people, barred, now)
+    approval = waiting_approval(every_vote)
+    if approval is not None:
+        facts = facts_of(approval, every_vote, binding, people, barred)
+        votes = with_authority(votes, standpoint.refused_with(facts))
     return _Read(
         user=user,
         entry=entry,
         now=now,
         rule=rule,
-        standpoint=standpoint_of(attempt, rule=rule, now=now),
+        standpoint=standpoint,
         binding=binding,
-        approval=waiting_approval(every_vote),
+        approval=approval,
         case=unlocked_case(attempt.operation),
         people=people,
         barred=barred,
-        votes=votes_of(attempt, every_vote, binding, people, barred, now),
+        votes=votes,
         decisions=decisions,
     )
 
@@ -111,7 +126,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
 def _page(read: _Read) -> ItemPage:
     item, attempt, now = read.entry.item, read.attempt, read.now
     operation, reason = attempt.operation, ReviewReason(item.reason)
-    sentence = sentence_of(attempt, read.rule)
+    sentence, closing = sentence_of(attempt, read.rule), _closing(read)
     return ItemPage(
         item_id=item.pk,
         tenant=tenant_view(read.entry.tenant),
@@ -131,20 +146,22 @@ def _page(read: _Read) -> ItemPage:
         reason=reason,
         reason_words=REASON_WORDS[reason],
         not_known=NOT_KNOWN[reason],
+        headline=_headline(read, closing),
         sentence=sentence,
         sentence_segments=marked_text(sentence),
         opened_at=item.opened_at,
         entered_state_at=attempt.entered_state_at,
         due_at=item.due_at,
         overdue=is_overdue(item, now),
-        closing=closing_of(item, _last_deciding(read)),
+        closing=closing,
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),
-        next_step=next_step(item, read.rule, read.approval, now),
+        next_step=next_step(item, read.rule, _approval_to_come(read), now),
         evidence=evidence_of(attempt, read.rule, now),
         arguments=arguments_of(attempt, read.rule),
         then_now=then_now_rows(read.standpoint),
         may_send_now=not read.standpoint.refused,
+        provider_keeps_keys=(read.binding.rule if read.binding else read.rule).idempotent,
         policy_changes=policy_changes(read.standpoint),
         chain=chain_views(read.case, attempt),
         comparisons=_comparisons(read),
@@ -169,6 +186,7 @@ def _actions(read: _Read) -> tuple[ActionView, ...]:
         user=read.user,
         entry=read.entry,
         claim=claim_of(read.entry.item, read.user.pk, read.now),
+        votes=read.votes,
         administrators=tuple(person.get_username() for person in read.people.administrators),
         barred=read.barred.get(read.user.pk),
         has_voted=any(vote.by == read.user.get_username() for vote in read.votes.open),
@@ -224,9 +242,30 @@ def _agent_words(attempt: Attempt) -> AgentWords:
     )
 
 
-def _last_deciding(read: _Read) -> Decision | None:
-    own = (decision for decision in read.decisions if decision.item_id == read.entry.item.pk)
-    return next((decision for decision in own if decision.kind not in OWNERSHIP), None)
+def _approval_to_come(read: _Read) -> Approval | None:
+    """The waiting approval as long as time alone ends it; one that covers nothing leads to no step."""
+    return read.approval if set(read.votes.lapsed) <= {Reason.APPROVAL_EXPIRED} else None
+
+
+def _closing(read: _Read) -> Closing | None:
+    item = read.entry.item
+    return closing_of(item, [decision for decision in read.decisions if _answers(decision, item)])
+
+
+def _answers(decision: Decision, item: ReviewItem) -> bool:
+    """Was it given to this question, or at the moment this one closed? Taking an approval back opens and
+    closes one of its own."""
+    return decision.item_id == item.pk or decision.at == item.closed_at
+
+
+def _headline(read: _Read, closing: Closing | None) -> str:
+    """What is not known, or what became of it as soon as it was decided."""
+    item, votes = read.entry.item, read.votes
+    if closing is not None:
+        return became(item, read.case, closing)
+    if votes.waiting is not None and votes.holds:
+        return f"{capital(approved_words(votes.waiting.by))}{ARROW}waits for its agent"
+    return NOT_KNOWN[ReviewReason(item.reason)]
 
 
 def _name(person: User | None) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries.marked import Segment
@@ -88,6 +89,7 @@ class ThenNow:
     ok: bool
     words: str
     reasons: tuple[str, ...]
+    refuses: bool = False  # even with an approval; not in order and no refusal is a warning
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,11 @@ class ApprovalView:
 
 @dataclass(frozen=True)
 class Votes:
-    """How far the vote is. `open` are counted; `may_still_vote` names people who could add one now."""
+    """How far the vote is. `open` are counted; `may_still_vote` names people who could add one now.
+
+    `waiting` is the approval nobody has used yet. `lapsed`: why it no longer covers the send; `against`: what
+    else authority holds against that send, approved or not.
+    """
 
     needed: int
     open: tuple[VoteView, ...]
@@ -186,6 +192,20 @@ class Votes:
     may_still_vote: tuple[str, ...]
     approvals: tuple[ApprovalView, ...]
     waiting: ApprovalView | None
+    lapsed: tuple[Reason, ...] = ()
+    against: tuple[Reason, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Does an approval wait that covers the send?"""
+        return self.waiting is not None and not self.lapsed
+
+    @property
+    def missing_words(self) -> str:
+        """What is missing: `a second approval`, `2 more approvals`."""
+        missing = self.needed - len(self.open)
+        ordinal = {2: "a second", 3: "a third", 4: "a fourth"}.get(self.needed)
+        return f"{ordinal} approval" if missing == 1 and ordinal else f"{missing} more approvals"
 
 
 @dataclass(frozen=True)
@@ -276,6 +296,7 @@ class ItemPage:
     reason: ReviewReason
     reason_words: str
     not_known: str  # the sentence of what is not known
+    headline: str  # the same while it is open; then what became of it
     sentence: str  # the rule's summary, filled from the arguments
     sentence_segments: tuple[Segment, ...]
     opened_at: datetime
@@ -290,6 +311,7 @@ class ItemPage:
     arguments: Arguments
     then_now: tuple[ThenNow, ...]
     may_send_now: bool  # authority as of now, an approval aside
+    provider_keeps_keys: bool
     policy_changes: tuple[FieldChange, ...]
     chain: tuple[AttemptView, ...]
     comparisons: tuple[Comparison, ...]

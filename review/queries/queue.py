@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
 from django.db.models import Count, Q, QuerySet, Value
 
-from ledger.models import Approval, Decision, ReviewItem, User
+from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.rules.vocabulary import OWNERSHIP
 from review.queries.cursor import after, read_cursor, write_cursor
 from review.queries.lists import decided_items, matching, on_tab, open_items, waiting_items
@@ -17,6 +18,7 @@ from review.queries.rows import RowFacts, queue_row
 from review.queries.tenants import tenants_of
 from review.queries.urgency import ORDER, RulesOfList, by_urgency, rules_of, rules_of_pairs
 from review.queries.values import QueueFilters, QueuePage, Tab
+from review.queries.voting import votes_so_far
 
 PAGE_SIZE = 50
 NEWEST_CLOSED = ("-closed_at", "-pk")
@@ -118,19 +120,29 @@ def _urgency_key(item: ReviewItem) -> list[str | int | datetime]:
 
 
 def _row_facts(asked: _Asked, listed: _Listed) -> RowFacts:
-    attempts = [item.attempt_id for item in listed.items]
-    approvals = Approval.objects.filter(attempt_id__in=attempts, used_at__isnull=True, voided_at__isnull=True)
+    decided = asked.filters.tab is Tab.DECIDED
+    attempts = [item.attempt for item in listed.items]
     return RowFacts(
         user_id=asked.user.pk,
         now=asked.now,
-        approvals={approval.attempt_id: approval for approval in approvals},
-        decisions=_last_decisions(listed.items) if asked.filters.tab is Tab.DECIDED else {},
+        approvals={} if decided else _waiting_approvals(attempts),
+        decisions=_decisions(listed.items) if decided else {},
+        votes={} if decided else votes_so_far(attempts, asked.now),
     )
 
 
-def _last_decisions(items: list[ReviewItem]) -> Mapping[str, Decision]:
+def _waiting_approvals(attempts: list[Attempt]) -> Mapping[str, Approval]:
+    waiting = Approval.objects.filter(attempt__in=attempts, used_at__isnull=True, voided_at__isnull=True)
+    return {approval.attempt_id: approval for approval in waiting}
+
+
+def _decisions(items: list[ReviewItem]) -> Mapping[str, Sequence[Decision]]:
+    """What people decided about these items, newest first; by item id."""
+    found: dict[str, list[Decision]] = defaultdict(list)
     decided = Decision.objects.filter(item__in=items).exclude(kind__in=OWNERSHIP)
-    return {decision.item_id: decision for decision in decided.select_related("by").order_by("at", "pk")}
+    for decision in decided.select_related("by", "vote__approval").order_by("-at", "-pk"):
+        found[decision.item_id].append(decision)
+    return found
 
 
 def _counts(asked: _Asked) -> Mapping[Tab, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,22 +11,25 @@ from ledger.models import Approval, Attempt, Decision, ReviewItem
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import HIGH_RISK, DecisionKind, Effect, ReviewReason
+from ledger.rules.vocabulary import HIGH_RISK, Effect, ReviewReason
+from review.queries.became import closing_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.urgency import RulesOfList
-from review.queries.values import Claim, Closing, ContentHash, Owner, QueueRow
+from review.queries.values import Claim, ContentHash, Owner, QueueRow, VotesSoFar
 from review.queries.words import REASON_WORDS
 
 
 @dataclass(frozen=True)
 class RowFacts:
-    """What was read for all rows of a page at once; by attempt id and by item id."""
+    """What was read for all rows of a page at once: `decisions` by item id, newest first, the others by
+    attempt id."""
 
     user_id: int
     now: datetime
     approvals: Mapping[str, Approval]
-    decisions: Mapping[str, Decision]
+    decisions: Mapping[str, Sequence[Decision]]
+    votes: Mapping[str, VotesSoFar]
 
 
 def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow:
@@ -41,6 +44,7 @@ def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow
         operation_key=item.operation.operation_key,
         attempt_id=attempt.pk,
         attempt_number=attempt.number,
+        was_sent=attempt.was_sent,
         tenant=tenant_view(item.tenant),
         tool=attempt.tool,
         effect=effect,
@@ -59,7 +63,8 @@ def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow
         owner=owner_of(item, facts.user_id),
         claim=claim_of(item, facts.user_id, facts.now),
         approval_until=approval.expires_at if approval else None,
-        closing=closing_of(item, facts.decisions.get(item.pk)),
+        votes=facts.votes.get(attempt.pk),
+        closing=closing_of(item, facts.decisions.get(item.pk, ())),
     )
 
 
@@ -77,13 +82,6 @@ def claim_of(item: ReviewItem, user_id: int, now: datetime) -> Claim | None:
     if item.claimed_by is None or item.claim_until is None or item.claim_until <= now:
         return None
     return Claim(item.claimed_by.get_username(), item.claim_until, is_mine=item.claimed_by_id == user_id)
-
-
-def closing_of(item: ReviewItem, last: Decision | None) -> Closing | None:
-    if item.closed_at is None:
-        return None
-    kind = DecisionKind(last.kind) if last else None
-    return Closing(item.closed_at, item.closed_how, kind, last.by.get_username() if last else None)
 
 
 def key_window_end(attempt: Attempt, rule: Rule | None) -> datetime | None:

@@ -24,7 +24,7 @@ def next_step(item: ReviewItem, rule: Rule | None, approval: Approval | None, no
         return _looking_up(attempt, rule)
     if attempt.is_held:
         return _held(item, attempt, now)
-    return _for_a_person(item, attempt)
+    return _for_a_person(item, attempt, now)
 
 
 def _approved(approval: Approval, now: datetime) -> NextStep:
@@ -58,16 +58,18 @@ def _held(item: ReviewItem, attempt: Attempt, now: datetime) -> NextStep:
         return NextStep(
             "The intent expires", attempt.expires_at, "It can no longer be approved; nothing is sent."
         )
-    return NextStep("The question becomes overdue", item.due_at, "Nothing is sent; it stays here.")
+    return _waits(item, now, "Nothing is sent; it stays here.")
 
 
-def _for_a_person(item: ReviewItem, attempt: Attempt) -> NextStep:
+def _for_a_person(item: ReviewItem, attempt: Attempt, now: datetime) -> NextStep:
     if ReviewReason(item.reason) in RECEIPT_IS_ONLY_EVIDENCE or attempt.is_final:
-        return NextStep(
-            "The question becomes overdue", item.due_at, "Nothing changes until a person decides."
-        )
-    return NextStep(
-        "The question becomes overdue",
-        item.due_at,
-        "Nothing is sent. Only a late receipt or a record found at the provider settles it.",
+        return _waits(item, now, "Nothing changes until a person decides.")
+    return _waits(
+        item, now, "Nothing is sent. Only a late receipt or a record found at the provider settles it."
     )
+
+
+def _waits(item: ReviewItem, now: datetime, if_nobody_acts: str) -> NextStep:
+    """No step at all: only the time it is due at."""
+    overdue = "was due" if item.due_at <= now else "overdue"
+    return NextStep(f"None: waits for a person; {overdue}", item.due_at, if_nobody_acts)

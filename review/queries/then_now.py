@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from ledger.authority import facts_now, facts_then, keys_of
-from ledger.models import ApiKey, Attempt, Operation
+from ledger.models import ApiKey, Attempt, BudgetAccount, Operation
 from ledger.policies import InForce, rule_in_force
-from ledger.rules.authority import Now, Reason, Refused, Then, check_authority
+from ledger.rules.authority import ApprovalFacts, Now, Reason, Refused, Then, check_authority
 from ledger.rules.policy import Rule
 from review.queries.arguments import MASKED, changes_between
 from review.queries.page import FieldChange, ThenNow
-from review.queries.words import AUTHORITY_WORDS
+from review.queries.words import AUTHORITY_WORDS, plain
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,26 @@ class Standpoint:
     keys: Sequence[ApiKey]
     then: Then
     now: Now
+    limited: Sequence[BudgetAccount]
 
     @property
     def refused(self) -> tuple[Reason, ...]:
         """What stands against a new send with approval, now."""
-        answer = check_authority(self.then, self.now)
-        return answer.reasons if isinstance(answer, Refused) else ()
+        return _reasons(self.then, self.now)
 
     @property
     def refused_unapproved(self) -> tuple[Reason, ...]:
         """What would stand against one without approval, after a look-up that found nothing."""
-        answer = check_authority(replace(self.then, with_approval=False, absent_by_lookup=True), self.now)
-        return answer.reasons if isinstance(answer, Refused) else ()
+        return _reasons(replace(self.then, with_approval=False, absent_by_lookup=True), self.now)
+
+    def refused_with(self, approval: ApprovalFacts) -> tuple[Reason, ...]:
+        """What stands against the send that this approval was given for."""
+        return _reasons(self.then, replace(self.now, approval=approval))
+
+
+def _reasons(then: Then, now: Now) -> tuple[Reason, ...]:
+    answer = check_authority(then, now)
+    return answer.reasons if isinstance(answer, Refused) else ()
 
 
 def standpoint_of(attempt: Attempt, *, rule: Rule, now: datetime) -> Standpoint:
@@ -53,7 +61,14 @@ def standpoint_of(attempt: Attempt, *, rule: Rule, now: datetime) -> Standpoint:
         keys=keys,
         then=facts_then(attempt, with_approval=True),
         now=facts_now(operation, attempt, keys=keys, now=now, approval=None),
+        limited=_limited(operation.run_id),
     )
+
+
+def _limited(run_id: int | None) -> Sequence[BudgetAccount]:
+    if run_id is None:
+        return ()
+    return list(BudgetAccount.objects.filter(run_id=run_id, limit__isnull=False).order_by("pk"))
 
 
 def then_now_rows(seen: Standpoint) -> tuple[ThenNow, ...]:
@@ -83,8 +98,8 @@ def _row(line: _Line, seen: Standpoint, refused: frozenset[Reason]) -> ThenNow:
     words = " ".join(AUTHORITY_WORDS[reason] for reason in against)
     if changed:
         words = "The rule changed since: a new send needs approval under the current one."
-    elif Reason.KEY_WINDOW_OVER in against and not seen.then.idempotent:
-        words = "A repeat would be a second effect for the provider."
+    elif Reason.KEY_WINDOW_OVER in against:
+        words = f"A repeat may be a second effect: {_unprotected(seen)}."
     return ThenNow(
         name=line.name,
         then=line.then if isinstance(line.then, str) else line.then(seen),
@@ -92,7 +107,12 @@ def _row(line: _Line, seen: Standpoint, refused: frozenset[Reason]) -> ThenNow:
         ok=not against and not changed,
         words=words or "As it was.",
         reasons=tuple(against),
+        refuses=any(reason in seen.refused for reason in against),
     )
+
+
+def _unprotected(seen: Standpoint) -> str:
+    return "the provider has forgotten the key" if seen.then.idempotent else "the provider keeps no keys"
 
 
 def _rule_changed(seen: Standpoint) -> bool:
@@ -138,6 +158,10 @@ def _window_now(seen: Standpoint) -> str:
     if ends_at is None:
         return "the provider keeps no keys"
     return f"{'open' if ends_at > seen.now.at else 'over'}, ends {_moment(ends_at, '')}"
+
+
+def _budget(seen: Standpoint, words: Callable[[BudgetAccount], str]) -> str:
+    return ", ".join(words(account) for account in seen.limited) or "no limit"
 
 
 _LINES: tuple[_Line, ...] = (
@@ -204,8 +228,10 @@ _LINES: tuple[_Line, ...] = (
     _Line(
         "Budget",
         (Reason.BUDGET_EXHAUSTED,),
-        lambda seen: seen.operation.run.name if seen.operation.run else "no run, no limit",
-        lambda seen: "left" if seen.now.budget_left else "used up",
+        lambda seen: _budget(seen, lambda account: f"at most {account.limit} {plain(account.unit)}"),
+        lambda seen: _budget(
+            seen, lambda account: f"{account.left} of {account.limit} {plain(account.unit)} left"
+        ),
     ),
 )
 

@@ -106,6 +106,7 @@ class Closing:
 
     at: datetime
     how: str
+    words: str  # approved by ada, found by a look-up
     decision: DecisionKind | None
     by: str | None
 
@@ -121,14 +122,24 @@ class TenantView:
 
 
 @dataclass(frozen=True)
+class VotesSoFar:
+    """Approvals that count toward a send, of those it needs."""
+
+    given: int
+    needed: int
+
+
+@dataclass(frozen=True)
 class QueueRow:
-    """One line of the queue. `approval_until`: an unused approval waits for the agent until then."""
+    """One line of the queue. `approval_until`: an unused approval waits for the agent until then; `votes`: a
+    vote is under way."""
 
     item_id: str
     operation_id: str
     operation_key: str
     attempt_id: str
     attempt_number: int
+    was_sent: bool
     tenant: TenantView
     tool: str
     effect: Effect
@@ -147,6 +158,7 @@ class QueueRow:
     owner: Owner
     claim: Claim | None
     approval_until: datetime | None
+    votes: VotesSoFar | None
     closing: Closing | None
 
 

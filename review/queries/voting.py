@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledger.approvals import Binding
-from ledger.models import Approval, Attempt, Decision, User, Vote
+from ledger.models import Approval, Attempt, Decision, PolicySnapshot, User, Vote
+from ledger.policies import policy_of
+from ledger.rules.authority import ApprovalFacts, Reason
+from ledger.rules.states import OPEN_QUESTION, State
 from review.people import People
 from review.queries.marked import marked_text
 from review.queries.page import ApprovalView, Ballot, Votes, VoteView
+from review.queries.values import VotesSoFar
 from review.queries.words import plain
+
+_OF_APPROVAL = frozenset(
+    {Reason.APPROVAL_USED, Reason.APPROVAL_EXPIRED, Reason.APPROVAL_STALE, Reason.APPROVER_REFUSED}
+)
 
 
 def votes_of(
@@ -23,9 +32,10 @@ def votes_of(
     now: datetime,
 ) -> Votes:
     """`barred`: user id → why separate duties keep this person from approving."""
-    counted = frozenset(vote.pk for vote in every if _counts(vote, binding, now))
+    counted = frozenset(vote.pk for vote in every if counts(vote, binding, now))
     voted = {vote.approver_id for vote in every if vote.pk in counted}
     approvals = _approvals(every, now)
+    waiting = next((approval for approval in approvals if approval.status in ("waiting", "expired")), None)
     return Votes(
         needed=binding.needed if binding else 0,
         open=tuple(_vote_view(vote, "") for vote in every if vote.pk in counted),
@@ -36,8 +46,69 @@ def votes_of(
         ),
         may_still_vote=_may_still_vote(attempt, binding, people, {*barred, *voted}),
         approvals=approvals,
-        waiting=next((approval for approval in approvals if approval.status == "waiting"), None),
+        waiting=waiting,
     )
+
+
+def with_authority(votes: Votes, refused: Sequence[Reason]) -> Votes:
+    """`refused`: what stands against the send the waiting approval was given for."""
+    lapsed = tuple(reason for reason in refused if reason in _OF_APPROVAL)
+    against = tuple(reason for reason in refused if reason not in _OF_APPROVAL)
+    return replace(votes, lapsed=lapsed, against=against)
+
+
+def facts_of(
+    approval: Approval,
+    every: Sequence[Vote],
+    binding: Binding | None,
+    people: People,
+    barred: Mapping[int, str],
+) -> ApprovalFacts:
+    """What `ledger.approvals.approval_facts` answers of an unused approval, from what is read already."""
+    own = [vote for vote in every if vote.approval_id == approval.pk]
+    return ApprovalFacts(
+        used=False,
+        expires_at=approval.expires_at,
+        digest_equal=binding is not None
+        and len(own) >= binding.needed
+        and all(still_means(vote, binding) for vote in own),
+        approvers_permitted=binding is not None
+        and {vote.approver_id for vote in own} <= _able(binding, people) - barred.keys(),
+    )
+
+
+def votes_so_far(attempts: Sequence[Attempt], now: datetime) -> Mapping[str, VotesSoFar]:
+    """The rounds under way, by attempt id, as far as votes still count; two queries."""
+    cast = Vote.objects.filter(
+        attempt__in=attempts, approval__isnull=True, voided_at__isnull=True, expires_at__gt=now
+    )
+    by_attempt: dict[str, list[Vote]] = defaultdict(list)
+    for vote in cast:
+        by_attempt[vote.attempt_id].append(vote)
+    under_way = [attempt for attempt in attempts if attempt.pk in by_attempt]
+    newest = _newest_policies({attempt.tenant_id for attempt in under_way})
+    found = {}
+    for attempt in under_way:
+        binding = _bare_binding(attempt, newest.get(attempt.tenant_id))
+        given = sum(1 for vote in by_attempt[attempt.pk] if counts(vote, binding, now))
+        if binding is not None and given:
+            found[attempt.pk] = VotesSoFar(given, binding.needed)
+    return found
+
+
+def _newest_policies(tenant_ids: set[int]) -> Mapping[int, PolicySnapshot]:
+    if not tenant_ids:
+        return {}
+    newest = PolicySnapshot.objects.filter(tenant_id__in=tenant_ids).order_by("tenant_id", "-version")
+    return {snapshot.tenant_id: snapshot for snapshot in newest.distinct("tenant_id")}
+
+
+def _bare_binding(attempt: Attempt, policy: PolicySnapshot | None) -> Binding | None:
+    """Enough of a binding to recompute digests: meaning and generation are each vote's own."""
+    rule = policy_of(policy).rule_for(attempt.tool) if policy else None
+    if policy is None or rule is None:
+        return None
+    return Binding(attempt=attempt, policy=policy, rule=rule, sentence="", meaning="", generation=0)
 
 
 def ballot_of(binding: Binding | None, now: datetime) -> Ballot | None:
@@ -63,18 +134,28 @@ def waiting_approval(votes: Sequence[Vote]) -> Approval | None:
     return next((one for one in made if one.used_at is None and one.voided_at is None), None)
 
 
-def _counts(vote: Vote, binding: Binding | None, now: datetime) -> bool:
+def counts(vote: Vote, binding: Binding | None, now: datetime) -> bool:
     """Does this vote of the round under way stand? Its digest is made again from what holds now."""
     if binding is None or vote.approval is not None or vote.voided_at is not None or vote.expires_at <= now:
         return False
+    return still_means(vote, binding)
+
+
+def still_means(vote: Vote, binding: Binding) -> bool:
+    """Is this vote's digest the one that what holds now would give it?"""
     as_given = replace(binding, meaning=vote.meaning, generation=vote.generation)
     return as_given.digest(approver_id=vote.approver_id, expires_at=vote.expires_at) == vote.digest
+
+
+def _able(binding: Binding, people: People) -> set[int]:
+    return {person.pk for person in people.approvers(binding.attempt.tool, binding.rule.effect)}
 
 
 def _may_still_vote(
     attempt: Attempt, binding: Binding | None, people: People, left_out: set[int]
 ) -> tuple[str, ...]:
-    if binding is None:
+    approvable = attempt.state in OPEN_QUESTION or attempt.state == State.INTENT_RECORDED
+    if binding is None or not approvable:
         return ()
     able: tuple[User, ...] = people.approvers(attempt.tool, binding.rule.effect)
     return tuple(person.get_username() for person in able if person.pk not in left_out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ledger.rules.authority import Reason
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
@@ -107,6 +107,12 @@ ANSWER_WORDS: Mapping[str, str] = {
     "adapter_failed": "The look-up itself failed",
     "no_lookup": "There is no look-up",
 }
+
+
+def listed(names: Sequence[str]) -> str:
+    """`ada`, `ada and bruno`, `ada, bruno and chen`."""
+    *others, last = names or ("nobody",)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def plain(code: str) -> str:

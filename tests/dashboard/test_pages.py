@@ -16,6 +16,7 @@ from dashboard.templatetags.desk import distance, span, state_badge
 from ledger.models import User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind
+from review import decisions
 from review.queries import item_page
 from review.queries.marked import marked_text
 from tests.dashboard import samples
@@ -71,6 +72,48 @@ def test_a_page_of_sparse_facts_stands(show_item: ShowItem) -> None:
     )
     assert b"Only the hash was given" in answer.content
     assert b"this question is closed" in answer.content
+
+
+def test_a_warning_is_neither_an_all_clear_nor_a_refusal(show_item: ShowItem) -> None:
+    body = " ".join(show_item().content.decode().split())
+    assert "still granted, 1 warning: the rule changed since<" in body
+    refusing = tuple(replace(row, refuses=not row.ok) for row in samples.THEN_NOW)
+    body = " ".join(show_item(then_now=refusing, may_send_now=False).content.decode().split())
+    assert "refused: The rule changed since." in body
+
+
+def test_history_says_an_actor_once(show_item: ShowItem) -> None:
+    body = show_item().content.decode()
+    assert "by system<" in body
+    assert "by reconciler<" in body
+    assert "by agent refund-bot<" in body
+
+
+def test_a_closed_item_says_what_became_of_it(people: Cast, signed_in: SignIn) -> None:
+    attempt = make.for_a_person(people.key)
+    item = make.item_of(attempt)
+    decisions.approve(people.approver, item.pk, why="go")
+    again = make.send(people.key, make.fresh(attempt))
+    make.reported(people.key, again, "succeeded", result_ref="tkt_8")
+    client = signed_in(people.operator)
+    body = client.get(f"/review/{item.pk}/").content.decode()
+    assert '<h1 id="question">Approved by approver → sent as attempt 2 → confirmed tkt_8</h1>' in body
+    assert "SUPERSEDED</span>" not in body
+    decided = client.get("/review/?tab=decided").content.decode()
+    assert "<span>approved by approver</span>" in decided
+
+
+def test_the_unowned_list_says_whose_its_items_are(people: Cast, signed_in: SignIn) -> None:
+    make.for_a_person(people.key)
+    body = signed_in(people.operator).get("/review/?tab=unowned").content.decode()
+    assert "Only the tenant’s own group owns these" in body
+    assert "Review desk (nobody yet)" in body
+
+
+def test_an_attempt_that_waits_beside_another_was_never_sent(people: Cast, signed_in: SignIn) -> None:
+    first = make.dispatched(people.key, make.REFUND)
+    make.variant(people.key, first, {**make.ARGS[make.REFUND], "amount": 999})
+    assert b"attempt 2, never sent" in signed_in(people.operator).get("/review/").content
 
 
 def test_hostile_text_is_inert_and_marked(people: Cast, signed_in: SignIn) -> None:
@@ -191,7 +234,7 @@ def test_pages_ask_the_database_little_and_no_more_for_more_rows(people: Cast, s
     own = 2  # session and person
     assert queries(client, "/review/") == few
     assert few <= 12 + own
-    assert queries(client, f"/review/{item.pk}/") <= 17 + own
+    assert queries(client, f"/review/{item.pk}/") <= 18 + own
     assert queries(client, "/review/strip/?since=2026-01-01T00:00:00Z") <= 2 + own
     assert queries(client, f"/review/{item.pk}/changed/?seen=1") <= 1 + own
 

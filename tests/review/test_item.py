@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from guardian.shortcuts import remove_perm
 
-from ledger.approvals import conflicts_of
-from ledger.lifecycle import DecisionRefused
-from ledger.models import Agent, ApiKey, Attempt, Operation, ReviewItem, Tenant, User
+from ledger.approvals import approval_facts, conflicts_of
+from ledger.lifecycle import DecisionRefused, open_run
+from ledger.models import Agent, ApiKey, Approval, Attempt, Operation, ReviewItem, Tenant, User
+from ledger.rules.authority import Reason
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
@@ -186,6 +188,23 @@ class TestThenAndNow:
         assert self.row(people, attempt, "Policy") == (False, ())
         assert page.votes.needed == 3
 
+    def test_what_a_repeat_risks_is_a_warning_and_no_refusal(self, people: Cast) -> None:
+        page = page_of(people.viewer, make.for_a_person(people.key))
+        (warning,) = (row for row in page.then_now if not row.ok)
+        assert (warning.name, warning.refuses) == ("Key window", False)
+        assert warning.words == "A repeat may be a second effect: the provider keeps no keys."
+        assert page.may_send_now
+
+    def test_the_budget_in_numbers(self, people: Cast) -> None:
+        def budget(attempt: Attempt) -> tuple[str, str]:
+            (row,) = (row for row in page_of(people.viewer, attempt).then_now if row.name == "Budget")
+            return row.then, row.now
+
+        assert budget(make.unknown(people.key)) == ("no limit", "no limit")
+        durable(lambda: open_run(key=people.key, name="run-7", limits={"tool_calls": 10}))
+        limited = make.unknown(people.key, run="run-7")
+        assert budget(limited) == ("at most 10 tool calls", "9 of 10 tool calls left")
+
 
 class TestButtons:
     def test_who_sees_only_is_told_why_and_who_grants(self, people: Cast) -> None:
@@ -193,7 +212,21 @@ class TestButtons:
             page = page_of(user, make.for_a_person(people.key))
             deciding = [a for a in page.actions if a.kind not in (DecisionKind.ASSIGN, DecisionKind.NOTE)]
             assert not any(a.enabled for a in deciding)
-            assert "decide work in Acme. It is granted by admin." in deciding[0].why_disabled[0]
+            assert deciding[0].why_disabled[0].startswith("You need the right to decide work in Acme.")
+
+    def test_who_grants_a_right_is_not_told_to_ask_themselves(self, people: Cast) -> None:
+        attempt = make.for_a_person(people.key)
+        for user, grants in (
+            (people.viewer, "It is granted by admin."),
+            (people.admin, "Only you administer this tenant, so it is yours to give."),
+        ):
+            assert action(page_of(user, attempt), DecisionKind.REJECT).why_disabled[0].endswith(grants)
+
+    def test_a_note_asks_for_either_right(self, people: Cast) -> None:
+        page = page_of(people.auditor, make.for_a_person(people.key))
+        for kind in (DecisionKind.NOTE, DecisionKind.ASSIGN):
+            (words,) = action(page, kind).why_disabled
+            assert words.startswith("You need the right to decide work or to administer in Acme.")
 
     def test_every_button_says_its_consequence(self, people: Cast) -> None:
         for attempt in (make.unknown(people.key), make.held(people.key), make.for_a_person(people.key)):
@@ -282,6 +315,59 @@ class TestVotes:
         assert used.waiting is None
         assert [approval.status for approval in used.approvals] == ["used"]
 
+    def test_a_waiting_approval_is_what_the_page_says_and_approving_again_replaces_it(
+        self, people: Cast, attempt: Attempt
+    ) -> None:
+        item = make.item_of(attempt)
+        for user in (people.approver, people.second_approver):
+            decisions.approve(user, item.pk, why="go")
+        page = item_page(people.approver, item.pk)
+        assert page.headline == "Approved by approver and second-approver → waits for its agent"
+        assert (page.votes.holds, page.votes.may_still_vote) == (True, ("approver", "second-approver"))
+        again = action(page, DecisionKind.APPROVE)
+        assert again.enabled
+        assert again.consequence == (
+            "Approved already by approver and second-approver; approving again replaces that approval once "
+            "2 people have; 0 so far."
+        )
+
+    @pytest.mark.parametrize(
+        ("change", "reasons"),
+        [
+            ("nothing", ()),
+            ("rule", (Reason.APPROVAL_STALE,)),
+            ("right", (Reason.APPROVER_REFUSED,)),
+            ("time", (Reason.APPROVAL_EXPIRED,)),
+        ],
+    )
+    def test_an_approval_that_covers_nothing_says_so_as_the_ledger_would(
+        self, people: Cast, change: str, reasons: tuple[Reason, ...]
+    ) -> None:
+        life_s = 0.05 if change == "time" else 3_600
+        rule = {**make.TOOLS[make.TICKET], "approval_ttl_s": life_s}
+        make.policy(people.tenant, by=people.admin, tools={make.TICKET: rule})
+        attempt = make.for_a_person(people.key)
+        decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
+        (approval,) = Approval.objects.all()
+        if change == "rule":
+            make.policy(people.tenant, by=people.admin, tools={make.TICKET: {**rule, "approvals": 2}})
+        if change == "right":
+            remove_perm("ledger.decide_work", people.approver, people.tenant)
+        while change == "time" and database_clock() < approval.expires_at:
+            pass
+        page = page_of(people.viewer, attempt)
+        assert page.votes.lapsed == reasons
+        facts = approval_facts(approval, sender=people.agent)
+        as_ledger = {
+            Reason.APPROVAL_EXPIRED: page.as_of >= facts.expires_at,
+            Reason.APPROVAL_STALE: not facts.digest_equal,
+            Reason.APPROVER_REFUSED: not facts.approvers_permitted,
+        }
+        assert tuple(reason for reason, holds in as_ledger.items() if holds) == reasons
+        consequence = action(page, DecisionKind.APPROVE).consequence
+        assert ("no longer covers this send" in consequence) is bool(reasons)
+        assert all(reason in consequence for reason in reasons)
+
     def test_a_success_that_arrives_voids_it_with_its_cause(self, people: Cast) -> None:
         attempt = make.for_a_person(people.key)
         decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
@@ -289,6 +375,67 @@ class TestVotes:
         (approval,) = page_of(people.viewer, attempt).votes.approvals
         assert approval.status == "void"
         assert approval.void_words
+
+
+class TestWhatBecameOfIt:
+    def headline(self, people: Cast, attempt: Attempt) -> str:
+        return page_of(people.viewer, attempt).headline
+
+    def test_an_open_question_is_the_headline(self, people: Cast) -> None:
+        page = page_of(people.viewer, make.for_a_person(people.key))
+        assert page.headline == page.not_known
+
+    def test_an_approved_new_send_is_followed_to_its_end(self, people: Cast) -> None:
+        attempt = make.for_a_person(people.key)
+        decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
+        assert self.headline(people, attempt) == "Approved by approver → waits for its agent"
+        again = make.send(people.key, make.fresh(attempt))
+        sent = "Approved by approver → sent as attempt 2"
+        assert self.headline(people, attempt) == f"{sent} → its outcome is not reported yet"
+        make.reported(people.key, again, "succeeded", result_ref="tkt_8")
+        assert self.headline(people, attempt) == f"{sent} → confirmed tkt_8"
+
+    def test_an_approved_first_send_too(self, people: Cast) -> None:
+        attempt = make.held(people.key)
+        decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
+        make.reported(people.key, make.send(people.key, make.fresh(attempt)), "unknown")
+        first = ReviewItem.objects.filter(attempt=attempt).earliest("pk")
+        page = item_page(people.viewer, first.pk)
+        assert page.headline == "Approved by approver → sent → its outcome is being looked up"
+
+    def test_what_a_person_confirmed_rejected_or_corrected(self, people: Cast) -> None:
+        happened, failed, rejected = (make.for_a_person(people.key) for _ in range(3))
+        decisions.confirm_happened(people.operator, make.item_of(happened).pk, why="seen", reference="tkt_7")
+        decisions.confirm_did_not_happen(people.operator, make.item_of(failed).pk, why="not there")
+        decisions.reject(people.operator, make.item_of(rejected).pk, why="no", what="did_not")
+        assert self.headline(people, happened) == "Confirmed by operator → confirmed tkt_7"
+        assert self.headline(people, failed) == "Confirmed not to have happened by operator"
+        assert self.headline(people, rejected) == "Rejected by operator"
+
+    def test_an_approval_taken_back(self, people: Cast) -> None:
+        attempt = make.held(people.key)
+        item = make.item_of(attempt)
+        decisions.approve(people.approver, item.pk, why="go")
+        decisions.reject(people.operator, item.pk, why="not tonight")
+        assert item_page(people.viewer, item.pk).headline == "Approved by approver → rejected by operator"
+        assert self.headline(people, attempt) == "Rejected by operator"
+
+    def test_what_was_found_or_reported(self, people: Cast) -> None:
+        found, told = make.unknown(people.key), make.for_a_person(people.key)
+        record = Record(reference="msg_7", content="same", state="done", data={})
+        make.looked_up(found, LookedUpKind.FOUND, record)
+        make.reported(people.key, told, "succeeded", result_ref="tkt_9")
+        assert self.headline(people, found) == "Found by a look-up → confirmed msg_7"
+        assert self.headline(people, told) == "Reported by its agent → confirmed tkt_9"
+
+    def test_corrected_arguments_lead_to_the_attempt_that_replaced_it(self, people: Cast) -> None:
+        attempt = make.held(people.key)
+        typed = '{"version": "2026.12"}'
+        decisions.relink_arguments(people.operator, make.item_of(attempt).pk, why="typo", typed=typed)
+        assert self.headline(people, attempt) == (
+            "Corrected by operator → other arguments as attempt 2 → "
+            "a person decides: same key, other arguments"
+        )
 
 
 def test_separate_duties_are_the_ledgers(people: Cast) -> None:

@@ -17,7 +17,7 @@ from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from ledger.transactions import database_clock
 from review import decisions, ownership
-from review.queries import BadFilter, QueueFilters, QueuePage, Tab, queue
+from review.queries import BadFilter, QueueFilters, QueuePage, Tab, VotesSoFar, queue
 from review.queries.queue import SWEEP
 from review.roles import Role, grant_role
 from tests.support import make
@@ -87,6 +87,7 @@ class TestTabs:
         (first, second) = queue(people.viewer, QueueFilters(tab=Tab.DECIDED)).rows
         assert (first.item_id, second.item_id) == (old.pk, decided.pk)
         assert second.closing is not None
+        assert second.closing.words == "confirmed not to have happened by operator"
         assert (second.closing.decision, second.closing.by) == (DecisionKind.CONFIRM_DID_NOT, "operator")
 
     def test_approved_work_stays_listed_until_it_is_sent(self, people: Cast) -> None:
@@ -114,6 +115,18 @@ class TestTabs:
                 for tab in Tab:
                     page = queue(user, QueueFilters(tab=tab, **filters))
                     assert page.counts[tab] == len(page.rows), (user, filters, tab)
+
+    def test_a_round_of_votes_says_how_far_it_is(self, people: Cast) -> None:
+        two = {**make.TOOLS[make.DEPLOY], "approvals": 2}
+        make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.DEPLOY: two})
+        item, _other = make.item_of(make.held(people.key)), make.held(people.key)
+        decisions.approve(people.approver, item.pk, why="go")
+        votes = {row.item_id: row.votes for row in queue(people.viewer, QueueFilters()).rows}
+        assert [found for found in votes.values() if found] == [VotesSoFar(1, 2)]
+        assert votes[item.pk] == VotesSoFar(1, 2)
+        three = {**make.TOOLS, make.DEPLOY: {**two, "approvals": 3}}
+        make.policy(people.tenant, by=people.admin, tools=three)
+        assert not any(row.votes for row in queue(people.viewer, QueueFilters()).rows)
 
 
 class TestFilters:
@@ -237,6 +250,8 @@ class TestRow:
             assert row.next_step.what
             assert row.next_step.at is not None
             assert row.next_step.if_nobody_acts
+        waiting = [row.next_step.what for row in queue(people.viewer, QueueFilters()).rows[-1:]]
+        assert waiting == ["None: waits for a person; overdue"]
 
     def test_a_hash_only_intent_says_so(self, people: Cast) -> None:
         make.unknown(people.key, hash_only=True)
