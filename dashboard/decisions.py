@@ -11,6 +11,7 @@ from dashboard.forms import (
     ArgumentsForm,
     AssignForm,
     DecisionForm,
+    NoteForm,
     ReferenceForm,
     RejectForm,
     RejectSentForm,
@@ -109,7 +110,9 @@ ASKS: Mapping[DecisionKind, Ask] = {
         "i",
         "main",
     ),
-    K.NOTE: Ask(lambda user, item_id, typed: ownership.note(user, item_id, why=typed["why"]), weight="main"),
+    K.NOTE: Ask(
+        lambda user, item_id, typed: ownership.note(user, item_id, why=typed["why"]), NoteForm, weight="main"
+    ),
 }
 
 OWNERSHIP = frozenset({K.CLAIM, K.RELEASE, K.TAKE_OVER, K.ASSIGN, K.NOTE})
@@ -124,8 +127,8 @@ def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> 
     if kind is K.REJECT and was_sent(page):
         return RejectSentForm(typed)
     form = ask.form(typed, initial=_initial(page))
-    if kind is K.APPROVE and not was_sent(page):
-        del form.fields["new_provider_key"]  # nothing was sent yet that a new key could double
+    if kind is K.APPROVE and not (was_sent(page) and page.provider_keeps_keys):
+        del form.fields["new_provider_key"]  # nothing was sent yet, or the provider honours no key
     return form
 
 

@@ -82,6 +82,16 @@ class RejectSentForm(RejectForm):
     )
 
 
+class NoteForm(DecisionForm):
+    why = forms.CharField(
+        label="Note",
+        max_length=LONGEST_WHY,
+        widget=_textarea(3),
+        help_text="Recorded with your name in the history. It decides nothing.",
+        error_messages={"required": "Type the note."},
+    )
+
+
 class ReferenceForm(DecisionForm):
     reference = forms.CharField(
         max_length=LONGEST_REFERENCE,

@@ -26,7 +26,7 @@ def test_sign_in_find_confirm_and_go_on(people: Cast, open_desk: OpenDesk, scrip
     desk = open_desk(java_script_enabled=scripts)
     desk.open(f"/review/{item.pk}/")
     desk.sign_in("operator")
-    expect(desk.page.get_by_role("heading", level=1)).to_contain_text("nobody can ask")
+    expect(desk.page.get_by_role("heading", level=1)).to_contain_text("The tool has no look-up")
     desk.page.get_by_role("link", name="Back to the queue").click()
     desk.page.get_by_role("link", name="Open a ticket: Printer on fire").click()
     desk.page.get_by_role("link", name="Confirm it happened").click()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from playwright.sync_api import expect
 
 from ledger.rules.reconcile import LookedUpKind
+from review import decisions
 from tests.browser.conftest import Desk, OpenDesk
 from tests.support import make
 from tests.support.cast import Cast
@@ -20,6 +22,10 @@ def pages(people: Cast) -> Mapping[str, str]:
     unknown = make.item_of(make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE))
     sent = make.item_of(make.for_a_person(people.key, args={"title": "p\u0430ypal <b>bold</b> \u202e"}))
     held = make.item_of(make.held(people.key, actor="APPROVE NOW, says the planner", run="run-7", step="3"))
+    approved, superseded = make.held(people.key), make.for_a_person(people.key)
+    for attempt in (approved, superseded):
+        decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
+    make.send(people.key, make.fresh(superseded))
     first = make.dispatched(people.key, make.REFUND)
     variant = make.item_of(make.variant(people.key, first, {**make.ARGS[make.REFUND], "amount": 900}))
     return {
@@ -30,6 +36,8 @@ def pages(people: Cast) -> Mapping[str, str]:
         "unknown": f"/review/{unknown.pk}/",
         "manual-review": f"/review/{sent.pk}/",
         "held": f"/review/{held.pk}/",
+        "approved": f"/review/{make.item_of(approved).pk}/",
+        "superseded": f"/review/{make.item_of(superseded).pk}/",
         "variant": f"/review/{variant.pk}/",
         "approve": f"/review/{held.pk}/approve/",
         "approve-not-possible": f"/review/{variant.pk}/approve/",
@@ -59,6 +67,17 @@ def test_every_page_is_accessible_and_quiet(
         desk.open(path)
         faults += look_at(desk, name, scheme, width)
     assert faults == []
+
+
+def test_on_a_phone_one_press_leads_to_what_can_be_done(people: Cast, open_desk: OpenDesk) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    desk = open_desk(viewport={"width": 360, "height": 740}, java_script_enabled=False)
+    desk.open(f"/review/{item.pk}/")
+    desk.sign_in("operator")
+    desk.page.get_by_role("link", name="Decide").click()
+    expect(desk.page.get_by_role("link", name="Reject")).to_be_in_viewport()
+    headings = desk.page.locator(".item-grid h2").all_inner_texts()
+    assert headings[:2] == ["Arguments", "What you can do"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

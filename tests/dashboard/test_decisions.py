@@ -82,6 +82,54 @@ def test_approving_shows_what_it_binds_and_counts_one_person_once(people: Cast, 
     assert state_of(item) == State.INTENT_RECORDED
 
 
+def two_for_a_deployment(people: Cast) -> None:
+    two = {**make.TOOLS[make.DEPLOY], "approvals": 2}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.DEPLOY: two})
+
+
+def test_after_each_yes_the_page_says_who_must_act_now(people: Cast, signed_in: SignIn) -> None:
+    two_for_a_deployment(people)
+    item = make.item_of(make.held(people.key))
+    waits = ("Waits for a second approval", "(second-approver can)", "approver’s yes ends")
+    approved = ("Approved by approver and second-approver (2 of 2)", "until the agent asks")
+    for person, said in ((people.approver, waits), (people.second_approver, approved)):
+        client = signed_in(person)
+        ballot = item_page(person, item.pk).ballot
+        assert ballot is not None
+        answer = press(client, item, "approve", why="planned", shown_digest=ballot.digest)
+        body = " ".join(client.get(answer["Location"]).content.decode().split())
+        for words in said:
+            assert body.count(words) == 3, words  # in the answer, in the head, in the box of the votes
+        assert "Who could add a yes now" not in body
+        assert (b"1 of 2 approvals" in client.get("/review/").content) is (said == waits)
+    body = signed_in(people.approver).get(f"/review/{item.pk}/").content.decode()
+    assert "approving again replaces that approval" in body
+
+
+def test_an_approval_that_covers_nothing_any_more_asks_for_another(people: Cast, signed_in: SignIn) -> None:
+    item = make.item_of(make.held(people.key))
+    decisions.approve(people.approver, item.pk, why="go")
+    two_for_a_deployment(people)
+    body = signed_in(people.approver).get(f"/review/{item.pk}/").content.decode()
+    said = "The approval of approver no longer covers this send (approval-stale): approve again."
+    assert body.count(said) == 3  # in the head, beside the button, in the box of the votes
+    assert "until the agent asks" not in body
+
+
+def test_a_new_provider_key_is_offered_only_where_keys_are_kept(people: Cast, signed_in: SignIn) -> None:
+    client = signed_in(people.approver)
+    kept, unkept = make.item_of(make.unknown(people.key)), in_review(people)
+    assert "new_provider_key" in client.get(f"/review/{kept.pk}/approve/").content.decode()
+    assert "new_provider_key" not in client.get(f"/review/{unkept.pk}/approve/").content.decode()
+
+
+def test_a_note_is_called_one(people: Cast, signed_in: SignIn) -> None:
+    item, client = in_review(people), signed_in(people.operator)
+    form = client.get(f"/review/{item.pk}/note/").content.decode()
+    assert '<label class="form-label" for="id_why">Note</label>' in form
+    assert b"Type the note." in press(client, item, "note", why=" ").content
+
+
 def test_an_approval_of_something_else_than_was_shown_is_refused_with_the_difference(
     people: Cast, signed_in: SignIn
 ) -> None:
