@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-OPEN_TO_ALL = {"config.health.healthz", "config.health.readyz"}
+OPEN_TO_ALL = {"config.health.healthz", "config.health.readyz", "config.metrics.metrics"}
 UNAUTHORIZED = 401
 DECLARED = {"public", "view", "decide", "administer"}
 
