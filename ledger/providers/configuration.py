@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from ledger.providers.base import AdapterMisconfigured
-from ledger.providers.templates import problem_with
-from ledger.rules.pointers import below, is_pointer
+from ledger.providers.fields import (
+    HEADER_NAME,
+    MOST_PAGES,
+    USUAL_PAGES,
+    USUAL_RATE_PER_S,
+    Auth,
+    Fields,
+    RecordState,
+    compared_content,
+    pointer_at,
+    secret_name,
+)
 
-RecordState = Literal["done", "in_progress", "failed", "reversed"]
 STATES: tuple[RecordState, ...] = ("done", "in_progress", "failed", "reversed")
-
-MOST_PAGES = 100
-USUAL_PAGES = 20
-USUAL_RATE_PER_S = 10.0
-
-# So that nobody who may configure a provider can have the ledger's own secrets sent to it.
-SECRET_NAME = re.compile(r"PROVIDER_[A-Z0-9_]+", re.ASCII)
-HEADER_NAME = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
 SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "api-key"})
 
 
@@ -31,15 +30,6 @@ class RequestTemplate:
 
     url: str
     headers: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Auth:
-    """Which environment variable holds the secret, and the header that carries it."""
-
-    env: str
-    header: str
-    prefix: str
 
 
 @dataclass(frozen=True)
@@ -88,14 +78,14 @@ class Configuration:
 
 def parse_configuration(config: object) -> Configuration:
     """Check the whole configuration. Raises AdapterMisconfigured at the first thing that cannot be used."""
-    fields = _Fields("", config)
+    fields = Fields("", config)
     auth, next_page, canary = fields.inner("auth"), fields.inner("next_page"), fields.inner("canary")
     parsed = Configuration(
         request=_request(fields.needed("request")),
         matches=fields.pointer("matches", whole=True),
         reference=fields.pointer("reference"),
         state=_state(fields.needed("state")),
-        content=_content(fields.needed("content")),
+        content=compared_content(fields.needed("content")),
         match_where=_match_where(fields.inner("match_where")),
         auth=_auth(auth) if auth else None,
         next_page=_next_page(next_page) if next_page else None,
@@ -113,62 +103,7 @@ def parse_configuration(config: object) -> Configuration:
     return parsed
 
 
-class _Fields:
-    """One object of the configuration, read field by field; what nobody reads is refused at the end."""
-
-    def __init__(self, path: str, value: object) -> None:
-        if not isinstance(value, Mapping):
-            raise AdapterMisconfigured(path or "/", "an object is needed here")
-        self.path = path
-        self.values: dict[str, Any] = dict(value)
-
-    def at(self, name: str) -> str:
-        return below(self.path, name)
-
-    def take(self, name: str, usual: object = None) -> Any:
-        return self.values.pop(name, usual)
-
-    def needed(self, name: str) -> _Fields:
-        return _Fields(self.at(name), self.take(name))
-
-    def inner(self, name: str) -> _Fields | None:
-        return self.needed(name) if name in self.values else None
-
-    def text(self, name: str, usual: str | None = None) -> str:
-        value = self.take(name, usual)
-        if not isinstance(value, str) or not value.isprintable():
-            raise AdapterMisconfigured(self.at(name), "a printable text is needed here")
-        return value
-
-    def pointer(self, name: str, *, whole: bool = False) -> str:
-        return _pointer(self.at(name), self.take(name), whole=whole)
-
-    def number(self, name: str, usual: float, *, least: float, most: float) -> float:
-        value = self.take(name, usual)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise AdapterMisconfigured(self.at(name), f"a number from {least:g} to {most:g} is needed here")
-        return float(value)
-
-    def template(self, name: str) -> str:
-        text = self.text(name)
-        problem = problem_with(text)
-        if problem:
-            raise AdapterMisconfigured(self.at(name), problem)
-        return text
-
-    def check_nothing_left(self) -> None:
-        for name in self.values:
-            raise AdapterMisconfigured(self.at(name), "no such field")
-
-
-def _pointer(path: str, value: object, *, whole: bool = False) -> str:
-    if not is_pointer(value) and not (whole and value == ""):
-        example = 'or "" for the whole answer ' if whole else ""
-        raise AdapterMisconfigured(path, f'a pointer like "/data/0/id" {example}is needed here')
-    return cast("str", value)
-
-
-def _request(fields: _Fields) -> RequestTemplate:
+def _request(fields: Fields) -> RequestTemplate:
     if fields.take("method", "GET") != "GET":
         raise AdapterMisconfigured(fields.at("method"), "a look-up only reads: GET")
     url = fields.template("url")
@@ -182,7 +117,7 @@ def _request(fields: _Fields) -> RequestTemplate:
     return RequestTemplate(url, headers)
 
 
-def _headers(fields: _Fields | None) -> Mapping[str, str]:
+def _headers(fields: Fields | None) -> Mapping[str, str]:
     if fields is None:
         return {}
     headers = {name: fields.template(name) for name in list(fields.values)}
@@ -194,23 +129,19 @@ def _headers(fields: _Fields | None) -> Mapping[str, str]:
     return headers
 
 
-def _auth(fields: _Fields) -> Auth:
+def _auth(fields: Fields) -> Auth:
     auth = Auth(
-        env=fields.text("env"),
+        env=secret_name(fields),
         header=fields.text("header", "Authorization"),
         prefix=fields.text("prefix", "Bearer "),
     )
     fields.check_nothing_left()
-    if not SECRET_NAME.fullmatch(auth.env):
-        raise AdapterMisconfigured(
-            fields.at("env"), "the name of an environment variable is needed here: PROVIDER_ and capitals"
-        )
     if not HEADER_NAME.fullmatch(auth.header):
         raise AdapterMisconfigured(fields.at("header"), "not a header's name")
     return auth
 
 
-def _state(fields: _Fields) -> StateWords:
+def _state(fields: Fields) -> StateWords:
     if "always" in fields.values:
         always = fields.take("always")
         fields.check_nothing_left()
@@ -224,7 +155,7 @@ def _state(fields: _Fields) -> StateWords:
     return StateWords(pointer, words, None)
 
 
-def _words(fields: _Fields) -> Mapping[str, RecordState]:
+def _words(fields: Fields) -> Mapping[str, RecordState]:
     words: dict[str, RecordState] = {}
     for state in STATES:
         listed = fields.take(state, [])
@@ -236,33 +167,22 @@ def _words(fields: _Fields) -> Mapping[str, RecordState]:
     return words
 
 
-def _content(fields: _Fields) -> Mapping[str, str]:
-    """Argument pointer (or `args_hash`) → record pointer; what is not compared is not confirmed."""
-    if not fields.values:
-        raise AdapterMisconfigured(fields.path, "name at least one argument to compare with the record")
-    for name, value in fields.values.items():
-        if name != "args_hash":
-            _pointer(fields.at(name), name, whole=True)
-        _pointer(fields.at(name), value)
-    return dict(fields.values)
-
-
-def _match_where(fields: _Fields | None) -> Mapping[str, str]:
+def _match_where(fields: Fields | None) -> Mapping[str, str]:
     if fields is None:
         return {}
     for name in fields.values:
-        _pointer(fields.at(name), name)
+        pointer_at(fields.at(name), name)
     return {name: fields.template(name) for name in list(fields.values)}
 
 
-def _next_page(fields: _Fields) -> NextPage:
+def _next_page(fields: Fields) -> NextPage:
     parameter = fields.text("parameter") if "parameter" in fields.values else None
     next_page = NextPage(fields.pointer("pointer"), parameter)
     fields.check_nothing_left()
     return next_page
 
 
-def _canary(fields: _Fields) -> Canary:
+def _canary(fields: Fields) -> Canary:
     request = _request(fields.needed("request"))
     if any("{" in text for text in (request.url, *request.headers.values())):
         raise AdapterMisconfigured(fields.at("request"), "a canary is always the same: no placeholders")
@@ -273,7 +193,7 @@ def _canary(fields: _Fields) -> Canary:
     return canary
 
 
-def _absent_status(fields: _Fields) -> frozenset[int]:
+def _absent_status(fields: Fields) -> frozenset[int]:
     listed = fields.take("absent_status", [])
     if not isinstance(listed, list) or not all(status in (404, 410) for status in listed):
         raise AdapterMisconfigured(fields.at("absent_status"), "only 404 and 410 can mean absent")

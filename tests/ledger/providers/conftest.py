@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from ledger.http import close_connections
+from ledger.providers import pace
 from tests.support.provider import ProviderProcess
 
 TOKEN = "provider-secret"
@@ -13,6 +14,12 @@ TOKEN = "provider-secret"
 def _loopback_allowed(settings: Any) -> None:
     settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
     settings.LEDGER_ALLOW_HTTP = True
+
+
+@pytest.fixture(autouse=True)
+def _nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test's 429 does not silence the next test's provider."""
+    monkeypatch.setattr(pace, "_held_until", {})
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,13 @@ def test_an_unknown_status_word_is_named(provider: ProviderProcess) -> None:
     assert "zombified" in configured(provider).look_up(asked).detail
 
 
+def test_a_provider_that_wants_to_be_left_alone_is_not_asked_meanwhile(provider: ProviderProcess) -> None:
+    provider.set_mode("too_many_requests")
+    adapter, before = configured(provider), len(provider.requests())
+    assert [adapter.look_up(question()).kind for _ in range(3)] == [UNAVAILABLE] * 3
+    assert len(provider.requests()) == before + 1
+
+
 @pytest.mark.parametrize("fault", ["too_many_requests", "server_error", "truncated", "down"])
 def test_a_canary_that_cannot_be_read_decides_nothing(provider: ProviderProcess, fault: str) -> None:
     """The list was read to its end and was empty; then the provider failed."""

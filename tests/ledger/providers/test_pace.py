@@ -25,3 +25,15 @@ def test_time_that_passed_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         module.pace("a", 1.0)
     assert slept == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "left_s"),
+    [("7", 7.0), ("900", 30.0), ("0", 0.0), ("", 1.0), ("Thu, 1 Jan", 1.0), ("-5", 1.0)],
+)
+def test_an_account_that_asks_to_be_left_alone_is(
+    monkeypatch: pytest.MonkeyPatch, retry_after: str, left_s: float
+) -> None:
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    module.hold("p.test A", retry_after)
+    assert (module.held_for_s("p.test A"), module.held_for_s("p.test B")) == (left_s, 0.0)

@@ -1,0 +1,121 @@
+"""What every adapter that reads JSON over HTTP does: ask one page, and compare what it found.
+
+An adapter must never take "I could not see" for "it is not there". Everything here raises Unreadable for
+whatever is not a whole, readable answer; only the caller, who read every page, may say *absent*.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from ledger import http
+from ledger.providers.base import Question
+from ledger.providers.fields import Auth
+from ledger.providers.pace import held_for_s, hold, pace
+from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
+from ledger.rules.pointers import pointer
+
+MOST_KEPT_BYTES = 4_096
+LONGEST_WORD = 60
+LONGEST_DETAIL = 500
+CANARY_UNSEEN = "the canary was not seen either: this key may not look, or looks at somebody else's account"
+HASH_ONLY = "only a hash of the arguments is known, so what is found could not be compared"
+
+
+class Unreadable(Exception):
+    """No whole, readable answer; says nothing about what happened."""
+
+
+class TooLong(Unreadable):
+    """More than the guarded client reads of one answer."""
+
+
+NO_ANSWER = (Unreadable, http.NotConnected, http.NoAnswer)
+"""Everything that means *unavailable*."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Asks one provider, not faster than it allows. Holds the secret, and shows it to nobody."""
+
+    auth: Auth | None
+    headers: Mapping[str, str]
+    rate_per_s: float
+
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[int, object]:
+        """One page's status and document (None where it is not a 200). Raises what NO_ANSWER lists, and
+        AdapterMisconfigured without a secret."""
+        host = urlsplit(url).netloc
+        account = f"{host} {self.auth.env if self.auth else ''}"
+        _check_not_held(account)
+        pace(host, self.rate_per_s)
+        answer = http.request("GET", url, headers={**self.headers, **(headers or {}), **self._secret()})
+        if answer.status == 429:
+            hold(account, answer.headers.get("retry-after", ""))
+        if answer.status != 200:
+            return answer.status, None
+        if answer.cut:
+            raise TooLong("its answer is longer than 64 kB; ask for smaller pages")
+        return 200, document(answer.body)
+
+    def _secret(self) -> Mapping[str, str]:
+        return {self.auth.header: f"{self.auth.prefix}{self.auth.secret()}"} if self.auth else {}
+
+
+def _check_not_held(account: str) -> None:
+    left_s = held_for_s(account)
+    if left_s:
+        raise Unreadable(f"it answered 429 and wants to be left alone for {left_s:.1f} s more")
+
+
+def check_ok(status: int) -> None:
+    if status != 200:
+        raise Unreadable(f"it answered {status}")
+
+
+def document(raw: bytes) -> object:
+    """The answer's JSON. Unlike ours, a provider's answer may be a list, so it is read inside an object."""
+    try:
+        whole = read_json(b'{"answer":' + raw + b"}")
+    except MalformedJson as error:
+        raise Unreadable(f"its answer cannot be read: {error}") from None
+    if set(whole) != {"answer"}:
+        raise Unreadable("its answer cannot be read: it is not one document")
+    return whole["answer"]
+
+
+def comparable(question: Question, content: Mapping[str, str]) -> bool:
+    """Is enough of the arguments known to compare them? Of some intents only a hash is."""
+    return question.args is not None or set(content) == {"args_hash"}
+
+
+def content_of(
+    item: Mapping[str, Any], question: Question, content: Mapping[str, str], *, caseless: str | None = None
+) -> Literal["same", "other"]:
+    """The same only if every configured value is, and at least one is there to be compared.
+
+    `caseless`: the record pointer whose text the provider keeps in lower case.
+    """
+    compared = 0
+    for argument, path in content.items():
+        ours = question.args_hash if argument == "args_hash" else pointer(question.args, argument)
+        if path == caseless and isinstance(ours, str):
+            ours = ours.lower()
+        if canonical_bytes(ours) != canonical_bytes(pointer(item, path)):
+            return "other"
+        compared += ours is not None
+    return "same" if compared else "other"
+
+
+def unknown_words(words: set[str]) -> str:
+    """The look-up's detail about status words nobody knows the meaning of; empty where there are none."""
+    return f"status words that are not configured: {', '.join(sorted(words))}"[:LONGEST_DETAIL] if words else ""
+
+
+def as_word(value: object) -> str:
+    """A value as one word to compare or show: a text itself, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
