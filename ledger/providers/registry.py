@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ledger.providers.base import Adapter, AdapterMisconfigured
+from ledger.providers.base import Adapter, AdapterMisconfigured, SendingAdapter
 from ledger.providers.configuration import parse_configuration
-from ledger.providers.http_json import HttpAdapter
+from ledger.providers.http_send import http_adapter
 
 
 class ProviderRow(Protocol):
@@ -19,7 +19,7 @@ class ProviderRow(Protocol):
 
 
 CHECKS: Mapping[str, Callable[[object], object]] = {"http": parse_configuration}
-ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {"http": HttpAdapter.configured}
+ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {"http": http_adapter}
 
 
 def adapter_for(provider: ProviderRow) -> Adapter:
@@ -31,6 +31,16 @@ def adapter_for(provider: ProviderRow) -> Adapter:
         raise AdapterMisconfigured(
             f"provider {provider.name!r}, {error.path or '/'}", error.problem
         ) from None
+
+
+def sender_for(provider: ProviderRow) -> SendingAdapter:
+    """The adapter of a provider, where it can send. Raises AdapterMisconfigured."""
+    adapter = adapter_for(provider)
+    if not isinstance(adapter, SendingAdapter):
+        raise AdapterMisconfigured(
+            f"provider {provider.name!r}, /send", "it does not say how to send, so the ledger cannot"
+        )
+    return adapter
 
 
 def check_configuration(adapter: str, config: object) -> None:
