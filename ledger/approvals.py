@@ -8,10 +8,11 @@ from typing import Protocol
 
 from ledger.models import Approval, Attempt, PolicySnapshot, Vote
 from ledger.policies import InForce, rule_editor, rule_in_force
+from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import ApprovalFacts
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.digest import vote_digest
-from ledger.rules.policy import Rule, summary_sentence
+from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import Effect
 
 
@@ -91,13 +92,6 @@ def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding |
         meaning=_meaning(attempt, sentence, new_provider_key=new_provider_key),
         generation=attempt.generation + 1 if new_provider_key else attempt.generation,
     )
-
-
-def sentence_of(attempt: Attempt, rule: Rule) -> str:
-    """The human sentence of an attempt, from its canonical arguments only."""
-    if attempt.args is None:
-        return f"{attempt.tool}: arguments known by their hash only"
-    return summary_sentence(rule, attempt.args) or attempt.tool
 
 
 def waiting_approval(attempt: Attempt) -> Approval | None:

@@ -9,6 +9,7 @@ from ledger.approvals import approval_facts
 from ledger.budgets import budget_left
 from ledger.models import Agent, ApiKey, Approval, Attempt, Operation
 from ledger.policies import rule_in_force, rule_of
+from ledger.queries.arguments import stored_args
 from ledger.rules.authority import (
     NO_APPROVAL,
     Allowed,
@@ -56,20 +57,20 @@ def _approval_facts(approval: Approval | None, *, replay: bool) -> ApprovalFacts
     return NO_APPROVAL if approval is None else approval_facts(approval)
 
 
-def authority_for_page(
-    operation: Operation,
-    attempt: Attempt,
-    *,
-    now: datetime,
-    with_approval: bool = True,
-    budget_is_left: bool | None = None,
-) -> Allowed | Refused:
-    """Could a new send of this attempt be approved (or, without approval, follow a look-up) at `now`? Of
-    the agent's keys the best one speaks. `budget_is_left`: known already, as where the attempt's own
-    reservation is about to be given back."""
-    then = facts_then(attempt, with_approval=with_approval, after_absent=not with_approval)
-    keys = keys_of(attempt.agent)
-    facts = facts_now(operation, attempt, keys=keys, now=now, approval=None, budget_is_left=budget_is_left)
+def authority_to_approve(operation: Operation, attempt: Attempt, *, now: datetime) -> Allowed | Refused:
+    """Could a new send of this attempt be approved at `now`? Of the agent's keys the best one speaks."""
+    then = facts_then(attempt, with_approval=True)
+    facts = facts_now(operation, attempt, keys=keys_of(attempt.agent), now=now, approval=None)
+    return check_authority(then, facts)
+
+
+def authority_after_absent(operation: Operation, attempt: Attempt, *, now: datetime) -> Allowed | Refused:
+    """Could it be sent again without approval, if a look-up proved at `now` that nothing happened? Its own
+    reservation would be given back then, so its budget is not asked."""
+    then = facts_then(attempt, with_approval=False, after_absent=True)
+    facts = facts_now(
+        operation, attempt, keys=keys_of(attempt.agent), now=now, approval=None, budget_is_left=True
+    )
     return check_authority(then, facts)
 
 
@@ -78,7 +79,7 @@ def facts_then(attempt: Attempt, *, with_approval: bool, after_absent: bool = Fa
     rule = rule_of(attempt)
     return Then(
         tool=attempt.tool,
-        target=target_of(rule, attempt.args),
+        target=target_of(rule, stored_args(attempt)),
         effect=rule.effect,
         rule_hash=attempt.rule_hash,
         idempotent=rule.idempotent,
@@ -103,7 +104,7 @@ def facts_now(
     agent = Agent.objects.select_related("owner", "tenant").get(pk=attempt.agent_id)
     in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     rule = in_force.rule or rule_of(attempt)
-    target = target_of(rule, attempt.args)
+    target = target_of(rule, stored_args(attempt))
     return Now(
         at=now,
         tenant_active=agent.tenant.is_active,

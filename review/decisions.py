@@ -75,7 +75,7 @@ def relink_arguments(user: User, item_id: str, *, why: str, typed: str) -> Decid
 
     def decide() -> Decided:
         _require_decider(enter(user, item_id))
-        args = _read(typed)
+        args = read_typed(typed)
         return lifecycle.relink_arguments(
             item_id=item_id, by=user, why=why, args_bytes=canonical_bytes(args), args=args
         )
@@ -135,7 +135,8 @@ def _require_decider(entry: Entry) -> None:
         raise missing_right(entry.tenant, "decide_work")
 
 
-def _read(typed: str) -> dict[str, object]:
+def read_typed(typed: str) -> dict[str, object]:
+    """Arguments as a person typed them. Raises `ArgumentsUnreadable`."""
     try:
         return read_json(typed.encode("utf-8", "surrogatepass"))
     except MalformedJson as error:

@@ -10,7 +10,7 @@ from guardian.models import UserObjectPermissionBase
 
 from ledger.models import Tenant
 from ledger.models.base import TenantRow
-from ledger.rules.policy import glob_matches
+from ledger.rules.pointers import glob_matches
 from ledger.rules.vocabulary import Effect
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from datetime import datetime
 from typing import Any
@@ -15,6 +14,7 @@ from ledger.lifecycle import Standing
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.standing import standing_in
 from ledger.models import Attempt, Delivery, Event, Operation, Run, RunCheckpoint
+from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import newest_checkpoint, speaking_attempt
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import DeliveryState, Outcome, State
@@ -59,14 +59,6 @@ def standing_fields(request: HttpRequest, standing: Standing) -> dict[str, Any]:
 
 def standing_answer(request: HttpRequest, standing: Standing) -> answers.StandingAnswer:
     return answers.StandingAnswer(**standing_fields(request, standing))
-
-
-def stored_args(attempt: Attempt) -> dict[str, Any] | None:
-    """The arguments as they are stored and hashed; None for a hash-only intent."""
-    if attempt.args_bytes is None:
-        return None
-    read: dict[str, Any] = json.loads(bytes(attempt.args_bytes))
-    return read
 
 
 def leave_answer(request: HttpRequest, standing: Standing) -> answers.LeaveAnswer:

@@ -34,7 +34,6 @@ from ledger.ingest.shapes import (
     mark_retry_after,
     standing_answer,
     standing_fields,
-    stored_args,
 )
 from ledger.lifecycle import (
     LeaveGiven,
@@ -49,6 +48,7 @@ from ledger.lifecycle import (
     record_provider_request,
     standing_of,
 )
+from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import knows_request_id
 
 MOST_MESSAGE = 4_000

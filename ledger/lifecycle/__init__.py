@@ -2,6 +2,7 @@
 
 from ledger.lifecycle.approving import approve
 from ledger.lifecycle.cancelling import cancel_operation
+from ledger.lifecycle.case import unlocked_case
 from ledger.lifecycle.decisions import (
     confirm_did_not_happen,
     confirm_happened,
@@ -12,7 +13,7 @@ from ledger.lifecycle.decisions import (
 from ledger.lifecycle.findings import apply_answer
 from ledger.lifecycle.intents import record_intent
 from ledger.lifecycle.leave import give_leave
-from ledger.lifecycle.offers import Offer, offers_for, unlocked_case
+from ledger.lifecycle.offers import Offer, offers_for
 from ledger.lifecycle.outcomes import (
     declare_worker_dead,
     extend_lease,

@@ -9,12 +9,12 @@ from django.db.models import QuerySet
 
 from ledger import approvals
 from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
-from ledger.authority import authority_for_page
+from ledger.authority import authority_to_approve
 from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
 from ledger.lifecycle.freshness import proven_absent_lately
-from ledger.lifecycle.moves import move
+from ledger.lifecycle.moves import drop_approval, move
 from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import Decided, DecisionRefused
 from ledger.models import Approval, Attempt, User, Vote
@@ -87,7 +87,7 @@ def _other_attempts(case: Case, attempt: Attempt) -> DecisionRefused | None:
 
 
 def _authority(case: Case, attempt: Attempt) -> DecisionRefused | None:
-    authority = authority_for_page(case.operation, attempt, now=case.now)
+    authority = authority_to_approve(case.operation, attempt, now=case.now)
     if not isinstance(authority, Refused):
         return None
     reasons = tuple(str(reason) for reason in authority.reasons)
@@ -158,11 +158,7 @@ def _count_votes(case: Case, attempt: Attempt, binding: Binding) -> None:
 
 
 def _approve(case: Case, attempt: Attempt, votes: list[Vote]) -> None:
-    replaced = case.approvals.pop(attempt.pk, None)
-    if replaced is not None:
-        replaced.voided_at, replaced.void_cause = case.now, "replaced"
-        replaced.save(update_fields=["voided_at", "void_cause"])
-        case.record(EventKind.APPROVAL_VOIDED, attempt, approval=replaced.pk, cause="replaced")
+    drop_approval(case, attempt, "replaced")
     approval = case.approvals[attempt.pk] = Approval.objects.create(
         id=approval_id(),
         tenant_id=attempt.tenant_id,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from ledger import events
-from ledger.events import Actor
+from ledger.events import SYSTEM, Actor
 from ledger.models import Approval, Attempt, Event, Operation, ReviewItem
-from ledger.policies import rule_of
-from ledger.rules.policy import Rule
 from ledger.rules.states import State, is_live
 from ledger.rules.vocabulary import EventKind, ReviewReason
-from ledger.transactions import database_clock
+from ledger.transactions import database_clock, remembered
 
 
 @dataclass
@@ -76,9 +76,6 @@ class Case:
         """
         return next((a for a in self.attempts if a.is_held and a.number > 1), None)
 
-    def rule(self, attempt: Attempt) -> Rule:
-        return rule_of(attempt)
-
     def record(self, kind: EventKind, attempt: Attempt | None = None, **data: object) -> Event:
         """Append one event by this case's actor, now."""
         return events.append(self.operation, kind, actor=self.actor, now=self.now, attempt=attempt, **data)
@@ -101,17 +98,38 @@ def is_variant(attempt: Attempt) -> bool:
 
 def load_case(operation: Operation, actor: Actor) -> Case:
     """Everything of an operation whose row is locked (or was inserted here), in the order of locks."""
-    attempts = list(
-        Attempt.objects.select_for_update(of=("self",))
-        .filter(operation=operation)
-        .select_related("policy", "agent__owner", "agent__tenant")
-        .order_by("number")
+    attempts, items, approvals = _rows_of(operation)
+    locked = attempts.select_for_update(of=("self",))
+    return _case(operation, locked, items.select_for_update(), approvals.select_for_update(), actor)
+
+
+@remembered
+def unlocked_case(operation: Operation) -> Case:
+    """The same read without a lock: for answers and pages, which change nothing."""
+    return _case(operation, *_rows_of(operation), SYSTEM)
+
+
+def _rows_of(operation: Operation) -> tuple[QuerySet[Attempt], QuerySet[ReviewItem], QuerySet[Approval]]:
+    """Its attempts, its open items, its approvals that wait to be used."""
+    attempts = operation.attempts.select_related("policy", "agent__owner", "agent__tenant")
+    return (
+        attempts.order_by("number"),
+        operation.review_items.filter(closed_at=None),
+        operation.approvals.filter(used_at=None, voided_at=None),
     )
-    items = ReviewItem.objects.select_for_update().filter(operation=operation, closed_at=None)
-    approvals = Approval.objects.select_for_update().filter(operation=operation, used_at=None, voided_at=None)
+
+
+def _case(
+    operation: Operation,
+    attempts: QuerySet[Attempt],
+    items: QuerySet[ReviewItem],
+    approvals: QuerySet[Approval],
+    actor: Actor,
+) -> Case:
+    """Read in the order of locks, the clock last."""
     return Case(
         operation=operation,
-        attempts=attempts,
+        attempts=list(attempts),
         items={item.attempt_id: item for item in items},
         approvals={approval.attempt_id: approval for approval in approvals},
         actor=actor,

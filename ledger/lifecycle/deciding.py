@@ -100,6 +100,11 @@ def check_claim(desk: Desk) -> None:
         )
 
 
+def check_reference(reference: str) -> None:
+    """Raise `DecisionRefused` where a person's evidence names nothing at the provider."""
+    refuse_unless(reference.strip(), "reference-required", "Name the provider's reference.")
+
+
 def refuse_unless(possible: object, code: str, message: str) -> None:
     if not possible:
         raise DecisionRefused(code, message)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.deciding import at_the_desk, check_open, refuse_unless
+from ledger.lifecycle.deciding import (
+    at_the_desk,
+    check_open,
+    check_reference,
+    refuse_unless,
+)
 from ledger.lifecycle.moves import move, void_all_approvals, void_approval
 from ledger.lifecycle.settled_by import close_conflict, confirm, fail, is_same_effect, open_conflict
-from ledger.lifecycle.values import Decided, DecisionRefused
+from ledger.lifecycle.values import Decided
 from ledger.models import Attempt, User
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, DecisionKind, EventKind, FailedBy, ReviewReason
@@ -39,7 +44,7 @@ def confirm_happened(*, item_id: str, by: User, why: str, reference: str) -> Dec
     with at_the_desk(item_id, by) as desk:
         check_open(desk)
         _check_sent_question(desk.attempt)
-        refuse_unless(bool(reference.strip()), "reference-required", "Name the provider's reference.")
+        check_reference(reference)
         decided = desk.record(DecisionKind.CONFIRM_HAPPENED, why, reference=reference)
         _confirm_by_person(desk.case, desk.attempt, reference)
         return decided
@@ -110,7 +115,7 @@ def decide_conflict(*, item_id: str, by: User, why: str, answer: str, reference:
 def _check_answer(case: Case, attempt: Attempt, answer: str, reference: str) -> None:
     if answer == "happened":
         refuse_unless(case.confirmed is None, "already-done", "Another attempt is confirmed already.")
-        refuse_unless(bool(reference.strip()), "reference-required", "Name the provider's reference.")
+        check_reference(reference)
     if answer == "duplicate":
         other = case.confirmed is not None and case.confirmed.pk != attempt.pk
         refuse_unless(other, "not-offered", "A duplicate needs another attempt that is confirmed.")
@@ -127,7 +132,7 @@ def _check_what(attempt: Attempt, what: str | None, reference: str) -> None:
         "It was sent: say whether it happened, did not, or is not known.",
     )
     if what == "happened":
-        refuse_unless(bool(reference.strip()), "reference-required", "Name the provider's reference.")
+        check_reference(reference)
 
 
 def _close_to_sending(case: Case, attempt: Attempt, what: str, reference: str) -> None:
@@ -142,8 +147,8 @@ def _close_to_sending(case: Case, attempt: Attempt, what: str, reference: str) -
 
 
 def _check_sent_question(attempt: Attempt) -> None:
-    if attempt.state not in OPEN_QUESTION or not attempt.was_sent:
-        raise DecisionRefused("not-offered", "Only what was sent and is not known can be answered so.")
+    possible = attempt.state in OPEN_QUESTION and attempt.was_sent
+    refuse_unless(possible, "not-offered", "Only what was sent and is not known can be answered so.")
 
 
 def _confirm_by_person(case: Case, attempt: Attempt, reference: str) -> None:

@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from ledger.authority import authority_for_page, key_window_ends_at, sends_of
+from ledger.authority import authority_after_absent, key_window_ends_at, sends_of
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.freshness import settle_ends_at
@@ -14,6 +14,7 @@ from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
 from ledger.models import Attempt, LookUp, Provider
+from ledger.policies import rule_of
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
 from ledger.rules.reconcile import (
     AttemptFacts,
@@ -42,9 +43,7 @@ def apply_answer(
         follows = decide(
             facts_of(case, attempt),
             looked_up,
-            authority_for_page(
-                case.operation, attempt, now=case.now, with_approval=False, budget_is_left=True
-            ),
+            authority_after_absent(case.operation, attempt, now=case.now),
             case.now,
         )
         _store(case, attempt, epoch, provider, looked_up, follows.row)
@@ -55,7 +54,7 @@ def apply_answer(
 
 def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
     """What the ledger knows of an attempt, as the recovery table asks it."""
-    rule = case.rule(attempt)
+    rule = rule_of(attempt)
     return AttemptFacts(
         effect=rule.effect,
         idempotent=rule.idempotent,
@@ -144,7 +143,7 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
     """When to ask again; an UNKNOWN attempt always has a next time."""
     if attempt.state != State.UNKNOWN:
         return None
-    settle_s = case.rule(attempt).settle_s
+    settle_s = rule_of(attempt).settle_s
     if follows.check_again_in == "soon":
         return case.now + timedelta(seconds=negative_spacing_s(settle_s))
     roll = random.random()  # noqa: S311
@@ -184,14 +183,9 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
         failure = follows.cause or "failed_there"
         fail(case, attempt, by=FailedBy.LOOKUP, failure=failure, said={"reference": reference, **said})
     elif follows.to is State.FAILED_RETRYABLE:
-        move(case, attempt, follows.to, absent_by_lookup=looked_up_absent(follows), said=said)
+        move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
         to_review(case, attempt, follows.reason)
-
-
-def looked_up_absent(follows: Follows) -> bool:
-    """Does a coming send rest on an *absent*? A `read` has nothing to duplicate."""
-    return follows.row != "read"
 
 
 def _counted(case: Case, attempt: Attempt, looked_up: LookedUp) -> tuple[Record, ...]:

@@ -17,7 +17,7 @@ from ledger.lifecycle.twins import is_suspected_at_birth
 from ledger.lifecycle.values import Intent, IntentAnswer, IntentKind
 from ledger.models import ApiKey, Attempt, Operation, Refusal, Run
 from ledger.policies import InForce, rule_in_force
-from ledger.rules.authority import KeyFacts, Now, Reason, Refused, Then, check_authority
+from ledger.rules.authority import Now, Reason, Refused, Then, check_authority, covers_target, covers_tool
 from ledger.rules.policy import target_of
 from ledger.rules.vocabulary import Effect, EventKind, ReviewReason
 from ledger.transactions import database_clock, require_transaction
@@ -155,12 +155,11 @@ def _insert(
 
 def covering_scopes(key: ApiKey, tool: str, target: str | None) -> list[str]:
     """Those scopes of a key that cover this tool and target: all that a send of it may ever use."""
-    return [scope for scope in sorted(key.scopes) if _covers(scope, key, tool, target)]
+    return [scope for scope in sorted(key.scopes) if _covers(scope, tool, target)]
 
 
-def _covers(scope: str, key: ApiKey, tool: str, target: str | None) -> bool:
-    alone: KeyFacts = key_facts(ApiKey(scopes=[scope], expires_at=key.expires_at), tool, target)
-    return alone.covers_tool or (target is not None and alone.covers_target)
+def _covers(scope: str, tool: str, target: str | None) -> bool:
+    return covers_tool([scope], tool) or (target is not None and covers_target([scope], target))
 
 
 def _answer_again(key: ApiKey, intent: Intent, in_force: InForce) -> IntentAnswer:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, ReviewGroup, ReviewItem
+from ledger.policies import rule_of
 from ledger.rules.states import OPEN_QUESTION
 from ledger.rules.vocabulary import EventKind, ReviewReason
 
@@ -47,6 +48,6 @@ def _open(case: Case, attempt: Attempt, reason: ReviewReason) -> ReviewItem:
         attempt=attempt,
         reason=reason,
         opened_at=case.now,
-        due_at=case.now + timedelta(seconds=case.rule(attempt).review_sla_s),
+        due_at=case.now + timedelta(seconds=rule_of(attempt).review_sla_s),
         owner_group=ReviewGroup.objects.get(tenant_id=attempt.tenant_id, is_first_owner=True),
     )

@@ -20,7 +20,7 @@ from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.twins import hold_for_twin, lock_twins
 from ledger.lifecycle.values import LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Approval, ApprovalUse, Attempt
-from ledger.policies import InForce, rule_in_force
+from ledger.policies import InForce, rule_in_force, rule_of
 from ledger.rules.authority import Reason, Refused
 from ledger.rules.budgets import How
 from ledger.rules.scopes import narrowed
@@ -119,7 +119,7 @@ _ROWS: tuple[Row, ...] = (
         LeaveProblem.ON_HOLD,
         lambda case, attempt: case.has_open_conflict or case.undecided_send_beside(attempt),
     ),
-    (LeaveProblem.LEDGER_EXECUTES, lambda case, attempt: case.rule(attempt).executor == "ledger"),
+    (LeaveProblem.LEDGER_EXECUTES, lambda _case, attempt: rule_of(attempt).executor == "ledger"),
     (LeaveProblem.ILLEGAL_TRANSITION, lambda _case, attempt: attempt.state in FINAL),
     (LeaveProblem.ON_HOLD, _waits_for_variant),
     (LeaveProblem.ON_HOLD, _unapproved(State.MANUAL_REVIEW)),
@@ -209,7 +209,7 @@ def _dispatch(
     sent = (
         attempt if attempt.state == State.INTENT_RECORDED else _successor(case, attempt, in_force, approval)
     )
-    timeout_s = case.rule(sent).dispatch_timeout_s
+    timeout_s = rule_of(sent).dispatch_timeout_s
     move(
         case,
         sent,

@@ -12,6 +12,7 @@ from ledger import budgets
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Event
+from ledger.policies import rule_of
 from ledger.rules.backoff import resend_backoff_s
 from ledger.rules.budgets import How
 from ledger.rules.states import FINAL, State, check_move
@@ -77,13 +78,18 @@ def void_approval(case: Case, attempt: Attempt, cause: str) -> None:
     """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was
     held until that approval is back at the desk."""
     attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
+    drop_approval(case, attempt, cause)
+    if attempt.state == State.INTENT_RECORDED and attempt.held_at is not None:
+        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_EXPIRED)
+
+
+def drop_approval(case: Case, attempt: Attempt, cause: str) -> None:
+    """A waiting approval of this attempt is void, and nothing else changes."""
     approval = case.approvals.pop(attempt.pk, None)
     if approval is not None:
         approval.voided_at, approval.void_cause = case.now, cause
         approval.save(update_fields=["voided_at", "void_cause"])
         case.record(EventKind.APPROVAL_VOIDED, attempt, approval=approval.pk, cause=cause)
-    if attempt.state == State.INTENT_RECORDED and attempt.held_at is not None:
-        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_EXPIRED)
 
 
 def void_all_approvals(case: Case, cause: str) -> None:
@@ -122,7 +128,7 @@ def start_by(case: Case, attempt: Attempt, state: State) -> datetime | None:
     """Until when an attempt in this state waits for its agent; None where it waits for nobody."""
     if state not in (State.INTENT_RECORDED, State.FAILED_RETRYABLE):
         return None
-    return attempt.expires_at or case.now + timedelta(seconds=case.rule(attempt).start_within_s)
+    return attempt.expires_at or case.now + timedelta(seconds=rule_of(attempt).start_within_s)
 
 
 def _void_approval(case: Case, attempt: Attempt, to: State) -> None:

@@ -8,15 +8,13 @@ from datetime import datetime
 
 from ledger.approvals import Binding, binding_of, open_votes
 from ledger.authority import key_window_ends_at
-from ledger.events import SYSTEM
 from ledger.lifecycle.approving import why_not_approvable
-from ledger.lifecycle.case import Case
+from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.values import DecisionRefused
 from ledger.models import Attempt, ReviewItem
 from ledger.policies import rule_of
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
-from ledger.transactions import database_clock, remembered
 
 
 @dataclass(frozen=True)
@@ -30,28 +28,11 @@ class Offer:
 
 def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
     """Every decision about this item, read without a lock: what a page may show. The verbs ask again."""
-    case = unlocked_case(item)
+    case = unlocked_case(item.operation)
     attempt = case.attempt(item.attempt_id)
     return tuple(
         Offer(kind, _closed(item, kind, attempt) or refused(case, attempt), consequence(case, attempt))
         for kind, refused, consequence in _rows(item, attempt)
-    )
-
-
-@remembered
-def unlocked_case(item: ReviewItem) -> Case:
-    """The case an item is part of, read without a lock."""
-    operation = item.operation
-    attempts = operation.attempts.select_related("policy", "agent__owner", "agent__tenant")
-    open_items = operation.review_items.filter(closed_at=None)
-    waiting = operation.approvals.filter(used_at=None, voided_at=None)
-    return Case(
-        operation=operation,
-        attempts=list(attempts.order_by("number")),
-        items={open_item.attempt_id: open_item for open_item in open_items},
-        approvals={approval.attempt_id: approval for approval in waiting},
-        actor=SYSTEM,
-        now=database_clock(),
     )
 
 

@@ -15,6 +15,7 @@ from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conf
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
+from ledger.policies import rule_of
 from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
@@ -65,7 +66,7 @@ def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: i
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
         if not _holds_lease(case, attempt, as_stored(key), worker_id, lease_epoch):
             return None
-        timeout = timedelta(seconds=case.rule(attempt).dispatch_timeout_s)
+        timeout = timedelta(seconds=rule_of(attempt).dispatch_timeout_s)
         dispatched_at = attempt.dispatched_at or case.now
         until = max(
             min(case.now + timeout, dispatched_at + _LEASE_AT_MOST * timeout), attempt.lease_until or case.now
@@ -106,7 +107,7 @@ def _judged(
         sent=attempt.was_sent,
         reason=ReviewReason(attempt.reason) if attempt.reason else None,
         key_revoked=key.revoked_at is not None,
-        confirm_by_lookup=case.rule(attempt).confirm == "lookup",
+        confirm_by_lookup=rule_of(attempt).confirm == "lookup",
         other_confirmed=confirmed is not None and confirmed.pk != attempt.pk,
         same_effect=confirmed is not None and is_same_effect(confirmed, references),
         second_reference=_is_second_reference(attempt, request_id),

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.deciding import Desk, at_the_desk, check_open, refuse_unless
+from ledger.lifecycle.deciding import (
+    Desk,
+    at_the_desk,
+    check_open,
+    check_reference,
+    refuse_unless,
+)
 from ledger.lifecycle.decisions import look_again
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.moves import move, void_all_approvals, void_approval
@@ -51,7 +57,7 @@ def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decide
             "not-offered",
             "Only what was sent can be tied to a provider's record.",
         )
-        refuse_unless(bool(reference.strip()), "reference-required", "Name the provider's reference.")
+        check_reference(reference)
         decided = desk.record(DecisionKind.RELINK_RECORD, why, reference=reference)
         void_all_approvals(case, "a provider record was named")
         _keep_reference(case, attempt, reference)

@@ -5,33 +5,19 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from ledger.events import SYSTEM
-from ledger.lifecycle.case import Case
+from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.values import Standing
 from ledger.models import Approval, Attempt
 from ledger.policies import rule_of
 from ledger.rules.directive import Directive, StandingFacts, directive_of
 from ledger.rules.states import State
-from ledger.transactions import database_clock
 
 _LOOK_AGAIN_S = 2
 
 
 def standing_of(attempt: Attempt) -> Standing:
     """Where this attempt stands now, read without a lock."""
-    operation = attempt.operation
-    attempts = list(operation.attempts.select_related("policy", "relinked_to").order_by("number"))
-    case = Case(
-        operation=operation,
-        attempts=attempts,
-        items={item.attempt_id: item for item in operation.review_items.filter(closed_at=None)},
-        approvals={
-            approval.attempt_id: approval
-            for approval in operation.approvals.filter(used_at=None, voided_at=None)
-        },
-        actor=SYSTEM,
-        now=database_clock(),
-    )
+    case = unlocked_case(attempt.operation)
     return standing_in(case, case.attempt(attempt.pk))
 
 

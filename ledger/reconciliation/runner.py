@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -15,6 +13,7 @@ from ledger.models import Attempt, Provider
 from ledger.policies import rule_of
 from ledger.providers.base import Question
 from ledger.providers.registry import adapter_for
+from ledger.queries.arguments import stored_args
 from ledger.reconciliation.claims import Claim, claim_due
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.pulse import beat
@@ -107,7 +106,7 @@ def question_about(attempt: Attempt) -> Question:
     """Everything an adapter may know of an attempt."""
     return Question(
         tool=attempt.tool,
-        args=arguments_of(attempt),
+        args=stored_args(attempt),
         args_hash=attempt.args_hash,
         operation_key=attempt.operation.operation_key,
         idempotency_key=attempt.idempotency_key,
@@ -115,11 +114,3 @@ def question_about(attempt: Attempt) -> Question:
         provider_request_id=attempt.provider_request_id,
         first_sent_at=attempt.key_first_sent_at or attempt.dispatched_at,
     )
-
-
-def arguments_of(attempt: Attempt) -> dict[str, Any] | None:
-    """The arguments as their canonical bytes say; the jsonb copy is for search only."""
-    if attempt.canonical_args is None:
-        return None
-    parsed: dict[str, Any] = json.loads(attempt.canonical_args)
-    return parsed

@@ -13,18 +13,6 @@ from ledger.rules.pointers import below, glob_matches, is_pointer, pointer
 from ledger.rules.summary import filled, summary_problem
 from ledger.rules.vocabulary import Effect
 
-__all__ = [
-    "Cost",
-    "Policy",
-    "PolicyInvalid",
-    "Rule",
-    "glob_matches",
-    "parse_policy",
-    "pointer",
-    "summary_sentence",
-    "target_of",
-]
-
 HOUR_S = 3_600.0
 DAY_S = 24 * HOUR_S
 

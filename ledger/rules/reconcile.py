@@ -159,9 +159,13 @@ class _Case:
         negatives = self.attempt.negatives + (1 if self.negative_counts else 0)
         return self.absent and not (self.settled and negatives >= NEGATIVES_NEEDED)
 
+    def exists(self, state: str) -> bool:
+        """Is there one record, with the same content, in this state at the provider?"""
+        return self.only is not None and self.only.content == "same" and self.only.state == state
+
     @property
     def in_progress(self) -> bool:
-        return self.only is not None and self.only.content == "same" and self.only.state == "in_progress"
+        return self.exists("in_progress")
 
     @property
     def decides_nothing(self) -> bool:
@@ -257,7 +261,7 @@ def _distinct(records: tuple[Record, ...]) -> tuple[Record, ...]:
 
 
 def _exists(state: str) -> Predicate:
-    return lambda case: case.only is not None and case.only.content == "same" and case.only.state == state
+    return lambda case: case.exists(state)
 
 
 def _other_content(case: _Case) -> bool:
@@ -335,7 +339,7 @@ ROWS: tuple[Row, ...] = (
         lambda case: Follows(to=State.FAILED, record=case.only, cause="failed_there"),
         exists=True,
     ),
-    Row("in_progress", _exists("in_progress"), _stay),
+    Row("in_progress", lambda case: case.in_progress, _stay),
     Row(
         "confirmed",
         _exists("done"),

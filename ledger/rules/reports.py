@@ -4,7 +4,7 @@ report may not settle is kept as evidence."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ledger.rules.states import FINAL, State
@@ -104,8 +104,7 @@ def judge(facts: ReportFacts, report: Report) -> Settles:
     for name, holds, settles in ROWS:
         if holds(facts, report):
             follows = settles(facts, report)
-            to = None if follows.to is facts.state else follows.to
-            return Settles(name, to, follows.reason, follows.conflict, follows.look_up_now)
+            return replace(follows, row=name, to=None if follows.to is facts.state else follows.to)
     raise AssertionError("the last row always holds")
 
 

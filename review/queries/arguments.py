@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ledger.models import Attempt
+from ledger.queries.arguments import stored_args
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.pointers import below, pointer
 from ledger.rules.policy import Rule
 from review.queries.marked import deceptive_characters, marked_text
 from review.queries.page import Arguments, Comparison, DiffSide, FieldChange
-from review.queries.sentences import args_of
 from review.queries.values import ContentHash
 
 INLINE_BYTES = 32 * 1024
@@ -63,7 +63,7 @@ def indented(canonical: str) -> str:
 
 def compared(attempt: Attempt, other: Attempt, mask: Iterable[str]) -> Comparison:
     """What is different in this attempt against another one; the server says it, nobody compares by eye."""
-    before, after = args_of(other), args_of(attempt)
+    before, after = stored_args(other), stored_args(attempt)
     changes: tuple[FieldChange, ...] = ()
     if before is not None and after is not None:
         changes = changes_between(before, after, tuple(mask))
@@ -118,7 +118,7 @@ def _all_leaves(children: Iterable[tuple[str, object]]) -> dict[str, str]:
 def _present(mask: Iterable[str], attempt: Attempt) -> tuple[str, ...]:
     if not mask:
         return ()
-    args = args_of(attempt)
+    args = stored_args(attempt)
     return tuple(path for path in mask if pointer(args, path) is not None)
 
 

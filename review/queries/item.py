@@ -13,6 +13,7 @@ from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.policies import InForce, rule_in_force, rule_of
+from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
@@ -42,7 +43,6 @@ from review.queries.page import (
     Votes,
 )
 from review.queries.rows import claim_of, closing_of, is_overdue, owner_of
-from review.queries.sentences import sentence_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
@@ -102,7 +102,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
         binding=binding,
         approval=waiting_approval(every_vote),
-        case=unlocked_case(entry.item),
+        case=unlocked_case(attempt.operation),
         people=people,
         barred=barred,
         votes=votes_of(attempt, every_vote, binding, people, barred, now),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ledger.models import Approval, Attempt, Decision, ReviewItem
+from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
-from review.queries.sentences import sentence_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.urgency import HIGH_RISK, RulesOfList

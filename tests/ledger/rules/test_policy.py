@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.rules.pointers import glob_matches, pointer
 from ledger.rules.policy import (
     Cost,
     Policy,
     PolicyInvalid,
     Rule,
-    glob_matches,
     parse_policy,
-    pointer,
     summary_sentence,
     target_of,
 )

@@ -1,4 +1,4 @@
-"""The human sentence of an attempt, from its stored bytes only."""
+"""The arguments of an attempt, as everything that judges, shows or sends them must read them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import json
 from typing import Any
 
 from ledger.models import Attempt
-from ledger.policies import policy_of
 from ledger.rules.policy import Rule, summary_sentence
 
-HASH_ONLY = "arguments known by their hash only"
 
-
-def args_of(attempt: Attempt) -> dict[str, Any] | None:
-    """The arguments as the stored bytes say them; None for a hash-only intent."""
+def stored_args(attempt: Attempt) -> dict[str, Any] | None:
+    """What the stored bytes say, which is what was hashed; None for a hash-only intent."""
     if attempt.args_bytes is None:
         return None
     parsed: dict[str, Any] = json.loads(bytes(attempt.args_bytes))
@@ -22,12 +19,7 @@ def args_of(attempt: Attempt) -> dict[str, Any] | None:
 
 def sentence_of(attempt: Attempt, rule: Rule | None) -> str:
     """What would be done, in words of the rule's template; masked values stay masked."""
-    args = args_of(attempt)
+    args = stored_args(attempt)
     if args is None:
-        return f"{attempt.tool}: {HASH_ONLY}"
+        return f"{attempt.tool}: arguments known by their hash only"
     return (summary_sentence(rule, args) if rule else "") or attempt.tool
-
-
-def own_rule(attempt: Attempt) -> Rule | None:
-    """The rule an attempt is under."""
-    return policy_of(attempt.policy).rule_for(attempt.tool)
