@@ -9,6 +9,7 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.moves import void_approval
 from ledger.lifecycle.settled_by import to_review
 from ledger.models import Approval, Attempt, Operation
+from ledger.policies import rule_of
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
@@ -53,7 +54,7 @@ def is_suspected_at_birth(operation: Operation, rule: Rule, *, tool: str, args_h
 def hold_for_twin(case: Case, attempt: Attempt, approval: Approval | None) -> bool:
     """At leave, which holds their lock, a twin counts that was sent or is confirmed and that the approval did
     not name: the attempt goes to a person, and the approval, which knew nothing of it, is void."""
-    if case.rule(attempt).effect is Effect.READ:
+    if rule_of(attempt).effect is Effect.READ:
         return False
     twins = twins_of(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
     sent = twins.filter(
