@@ -12,7 +12,7 @@ from ledger.approvals import Binding, binding_of
 from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
-from ledger.policies import InForce, rule_in_force, rule_of
+from ledger.policies import InForce, rule_in_force, rule_of, rule_of_next_send
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
@@ -110,6 +110,10 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
     )
 
 
+def _sends_by(read: _Read) -> Rule:
+    return rule_of_next_send(read.attempt, read.standpoint.in_force)
+
+
 def _now_refusing(attempt: Attempt) -> InForce:
     return rule_in_force(attempt.tenant_id, attempt.tool)
 
@@ -146,7 +150,7 @@ def _page(read: _Read) -> ItemPage:
         closing=closing_of(item, _last_deciding(read)),
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),
-        next_step=next_step(item, read.rule, read.approval, now),
+        next_step=next_step(item, read.rule, read.approval, now, sends_by=_sends_by(read)),
         evidence=evidence_of(attempt, read.rule, now),
         arguments=arguments_of(attempt, read.rule),
         then_now=then_now_rows(read.standpoint),

@@ -26,8 +26,11 @@ from review.queries import (
     ItemPage,
     Mark,
     NotVisible,
+    QueueFilters,
+    Tab,
     item_arguments,
     item_page,
+    queue,
 )
 from review.queries.arguments import INLINE_BYTES
 from tests.support import make
@@ -281,6 +284,17 @@ class TestVotes:
         used = item_page(people.viewer, item.pk).votes
         assert used.waiting is None
         assert [approval.status for approval in used.approvals] == ["used"]
+
+    def test_where_the_ledger_sends_it_says_so(self, people: Cast) -> None:
+        rule = {**make.TOOLS[make.DEPLOY], "executor": "ledger", "provider": "cloud"}
+        make.policy(people.tenant, tools={make.DEPLOY: rule})
+        item = make.item_of(make.held(people.key))
+        approve = action(item_page(people.viewer, item.pk), DecisionKind.APPROVE)
+        assert "at once, by the ledger itself" in approve.consequence
+        decisions.approve(people.approver, item.pk, why="go")
+        assert "The ledger itself asks for leave" in item_page(people.viewer, item.pk).next_step.what
+        (row,) = queue(people.viewer, QueueFilters(tab=Tab.WAITING)).rows
+        assert row.next_step.what == item_page(people.viewer, item.pk).next_step.what
 
     def test_a_success_that_arrives_voids_it_with_its_cause(self, people: Cast) -> None:
         attempt = make.for_a_person(people.key)
