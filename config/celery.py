@@ -2,7 +2,7 @@
 
 import os
 
-from celery import Celery
+from celery import Celery, signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -30,3 +30,12 @@ app.conf.beat_schedule = {
         "options": {"expires": 2 * SWEEP_EVERY_S},
     },
 }
+
+
+@signals.task_prerun.connect
+def look_at_the_connection(**_: object) -> None:
+    """One that broke is closed before the next task. Celery itself keeps it for CELERY_DB_REUSE_MAX tasks,
+    and for so long nothing would be swept after the database was gone for a moment."""
+    from django.db import close_old_connections  # noqa: PLC0415  # the settings name this module
+
+    close_old_connections()

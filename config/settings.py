@@ -52,6 +52,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "config.addresses.readable_addresses",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -121,6 +122,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=10)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_USERNAME_CALLABLE = "config.sign_in.counted_name"
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
 
 SESSION_COOKIE_AGE = 12 * 3600
@@ -165,6 +167,8 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 LANGUAGE_CODE = "en"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+
+LEDGER_METRICS_TOKEN = os.environ.get("LEDGER_METRICS_TOKEN", "")
 
 # --- what this program calls ------------------------------------------------------------------------------
 

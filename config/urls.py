@@ -3,10 +3,12 @@
 from django.urls import include, path
 
 from config import health
+from config.metrics import metrics
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics),
     path("api/v1/", include("ledger.ingest.urls")),
     path("", include("dashboard.urls")),
 ]

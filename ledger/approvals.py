@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
-from ledger.models import Approval, Attempt, PolicySnapshot, Vote
+from django.db.models import Max
+
+from ledger.models import Agent, Approval, Attempt, PolicySnapshot, Vote
 from ledger.policies import InForce, rule_editor, rule_in_force
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import ApprovalFacts
@@ -14,6 +17,15 @@ from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.digest import vote_digest
 from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import Effect
+
+
+class Duty(StrEnum):
+    """A part in an attempt that keeps a person from approving it."""
+
+    OWNS_AGENT = "owns the agent"
+    ASKED = "asked for it"
+    CORRECTED = "corrected its arguments"
+    CHANGED_RULE = "last changed the rule"
 
 
 class Approvers(Protocol):
@@ -90,8 +102,20 @@ def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding |
         rule=in_force.rule,
         sentence=sentence,
         meaning=_meaning(attempt, sentence, new_provider_key=new_provider_key),
-        generation=attempt.generation + 1 if new_provider_key else attempt.generation,
+        generation=newest_generation(attempt.operation_id) + 1 if new_provider_key else attempt.generation,
     )
+
+
+def newest_generation(operation_id: str) -> int:
+    """The highest generation of provider key that any attempt of the operation has; 0 where there is none."""
+    newest = Attempt.objects.filter(operation_id=operation_id).aggregate(newest=Max("generation"))["newest"]
+    return int(newest or 0)
+
+
+def unused_generation(operation_id: str) -> int:
+    """A generation that no send shows and no vote promises: other arguments never go under a known key."""
+    votes = Vote.objects.filter(attempt__operation_id=operation_id).aggregate(newest=Max("generation"))
+    return max(newest_generation(operation_id), int(votes["newest"] or 0)) + 1
 
 
 def waiting_approval(attempt: Attempt) -> Approval | None:
@@ -106,8 +130,9 @@ def open_votes(attempt: Attempt, now: datetime) -> list[Vote]:
     return [vote for vote in votes.order_by("at") if _still_means(vote, attempt, in_force)]
 
 
-def approval_facts(approval: Approval) -> ApprovalFacts:
-    """What authority asks of an approval: every vote recomputed against what holds now."""
+def approval_facts(approval: Approval, *, sender: Agent) -> ApprovalFacts:
+    """What authority asks of an approval: every vote recomputed against what holds now. Nobody approves what
+    an agent of their own is to send, whichever agent asked first."""
     attempt = approval.attempt
     in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     votes = list(approval.votes.all())
@@ -116,7 +141,10 @@ def approval_facts(approval: Approval) -> ApprovalFacts:
         used=approval.used_at is not None,
         expires_at=approval.expires_at,
         digest_equal=enough and all(_still_means(vote, attempt, in_force) for vote in votes),
-        approvers_permitted=all(may_approve(attempt, vote.approver_id, in_force.rule) for vote in votes),
+        approvers_permitted=all(
+            vote.approver_id != sender.owner_id and may_approve(attempt, vote.approver_id, in_force.rule)
+            for vote in votes
+        ),
     )
 
 
@@ -129,15 +157,19 @@ def may_approve(attempt: Attempt, user_id: int, rule: Rule | None) -> bool:
     )
 
 
-def conflicts_of(attempt: Attempt, user_id: int) -> tuple[str, ...]:
-    """Why separation of duties keeps this person from approving; admins and superusers are not exempt."""
-    conflicts = (
-        (attempt.agent.owner_id, "owns the agent"),
-        (attempt.requested_by_id, "asked for it"),
-        (attempt.arguments_by_id, "corrected its arguments"),
-        (rule_editor(attempt.tenant_id, attempt.tool), "last changed the rule"),
+def duties_in(attempt: Attempt) -> tuple[tuple[int | None, Duty], ...]:
+    """Who has which part in this attempt (None: nobody has), by user id."""
+    return (
+        (attempt.agent.owner_id, Duty.OWNS_AGENT),
+        (attempt.requested_by_id, Duty.ASKED),
+        (attempt.arguments_by_id, Duty.CORRECTED),
+        (rule_editor(attempt.tenant_id, attempt.tool), Duty.CHANGED_RULE),
     )
-    return tuple(words for person, words in conflicts if person == user_id)
+
+
+def conflicts_of(attempt: Attempt, user_id: int) -> tuple[Duty, ...]:
+    """Why separation of duties keeps this person from approving; admins and superusers are not exempt."""
+    return tuple(duty for person, duty in duties_in(attempt) if person == user_id)
 
 
 def _still_means(vote: Vote, attempt: Attempt, in_force: InForce) -> bool:

@@ -47,17 +47,17 @@ def authority_for_leave(
         attempt,
         keys=keys,
         now=now,
-        approval=_approval_facts(approval, replay=replay),
+        approval=_approval_facts(approval, keys[0].agent if keys else attempt.agent, replay=replay),
         budget_is_left=True if replay else None,
     )
     return check_authority(then, facts)
 
 
-def _approval_facts(approval: Approval | None, *, replay: bool) -> ApprovalFacts | None:
+def _approval_facts(approval: Approval | None, sender: Agent, *, replay: bool) -> ApprovalFacts | None:
     """Leave must always pass one: without an approval at hand, one that covers nothing."""
     if replay:
         return None
-    return NO_APPROVAL if approval is None else approval_facts(approval)
+    return NO_APPROVAL if approval is None else approval_facts(approval, sender=sender)
 
 
 def authority_to_approve(operation: Operation, attempt: Attempt, *, now: datetime) -> Allowed | Refused:

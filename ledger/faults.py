@@ -18,9 +18,7 @@ POINTS = frozenset(
         "sender.sent",
         "sender.before_commit",
         "leave.before_commit",
-        "leave.committed",
         "decision.before_commit",
-        "decision.committed",
     }
 )
 

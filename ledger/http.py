@@ -222,7 +222,10 @@ def _read(answer: httpcore.Response) -> Response:
         body += part
         if len(body) > MOST_BYTES:
             break
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in answer.headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return Response(answer.status, headers, bytes(body[:MOST_BYTES]), cut=len(body) > MOST_BYTES)
 
 

@@ -15,7 +15,7 @@ from ledger.policies import rule_in_force, rule_of
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.vocabulary import Effect
 from ledger.transactions import durable
-from review.door import Entry, NotPermitted, administrators, enter, missing_right
+from review.door import Entry, NotPermitted, administrators, enter, missing_right, require_decider
 from review.duties import conflicts
 
 
@@ -44,7 +44,7 @@ def approve(
 
 def reject(user: User, item_id: str, *, why: str, what: str | None = None, reference: str = "") -> Decided:
     """Close to sending for ever. `what` is needed once it was sent: happened, did_not or not_known."""
-    return _decide(
+    return as_decider(
         user,
         item_id,
         lambda: lifecycle.reject(item_id=item_id, by=user, why=why, what=what, reference=reference),
@@ -53,7 +53,7 @@ def reject(user: User, item_id: str, *, why: str, what: str | None = None, refer
 
 def confirm_happened(user: User, item_id: str, *, why: str, reference: str) -> Decided:
     """The effect exists; `reference` is the provider's, as evidence."""
-    return _decide(
+    return as_decider(
         user,
         item_id,
         lambda: lifecycle.confirm_happened(item_id=item_id, by=user, why=why, reference=reference),
@@ -62,19 +62,21 @@ def confirm_happened(user: User, item_id: str, *, why: str, reference: str) -> D
 
 def confirm_did_not_happen(user: User, item_id: str, *, why: str) -> Decided:
     """The effect does not exist and nothing is to be sent again."""
-    return _decide(user, item_id, lambda: lifecycle.confirm_did_not_happen(item_id=item_id, by=user, why=why))
+    return as_decider(
+        user, item_id, lambda: lifecycle.confirm_did_not_happen(item_id=item_id, by=user, why=why)
+    )
 
 
 def recheck(user: User, item_id: str, *, why: str) -> Decided:
     """Ask the provider once more."""
-    return _decide(user, item_id, lambda: lifecycle.recheck(item_id=item_id, by=user, why=why))
+    return as_decider(user, item_id, lambda: lifecycle.recheck(item_id=item_id, by=user, why=why))
 
 
 def relink_arguments(user: User, item_id: str, *, why: str, typed: str) -> Decided:
     """Open a held attempt with the arguments as typed. Raises `ArgumentsUnreadable`."""
 
     def decide() -> Decided:
-        _require_decider(enter(user, item_id))
+        require_decider(enter(user, item_id))
         args = read_typed(typed)
         return lifecycle.relink_arguments(
             item_id=item_id, by=user, why=why, args_bytes=canonical_bytes(args), args=args
@@ -85,7 +87,7 @@ def relink_arguments(user: User, item_id: str, *, why: str, typed: str) -> Decid
 
 def relink_record(user: User, item_id: str, *, why: str, reference: str) -> Decided:
     """Name the provider's record this may have become; it is looked up at once."""
-    return _decide(
+    return as_decider(
         user,
         item_id,
         lambda: lifecycle.relink_record(item_id=item_id, by=user, why=why, reference=reference),
@@ -94,7 +96,7 @@ def relink_record(user: User, item_id: str, *, why: str, reference: str) -> Deci
 
 def decide_conflict(user: User, item_id: str, *, why: str, answer: str, reference: str = "") -> Decided:
     """Answer a contradiction of a final state: happened, duplicate or stands."""
-    return _decide(
+    return as_decider(
         user,
         item_id,
         lambda: lifecycle.decide_conflict(
@@ -105,7 +107,7 @@ def decide_conflict(user: User, item_id: str, *, why: str, answer: str, referenc
 
 def require_approver(user: User, entry: Entry) -> None:
     """Raise `NotPermitted` unless this person may approve this attempt: right, scope, separate duties."""
-    _require_decider(entry)
+    require_decider(entry)
     attempt = entry.item.attempt
     if not entry.rights.may_approve(attempt.tool, effect_now(attempt)):
         raise missing_right(entry.tenant, "approve_sends")
@@ -122,17 +124,14 @@ def effect_now(attempt: Attempt) -> Effect:
     return rule.effect
 
 
-def _decide(user: User, item_id: str, verb: Callable[[], Decided]) -> Decided:
+def as_decider(user: User, item_id: str, verb: Callable[[], Decided]) -> Decided:
+    """Call a verb of the ledger that takes the right to decide work, both in one transaction."""
+
     def decide() -> Decided:
-        _require_decider(enter(user, item_id))
+        require_decider(enter(user, item_id))
         return verb()
 
     return durable(decide)
-
-
-def _require_decider(entry: Entry) -> None:
-    if not entry.rights.decide:
-        raise missing_right(entry.tenant, "decide_work")
 
 
 def read_typed(typed: str) -> dict[str, object]:

@@ -110,6 +110,12 @@ _RELATED = (
 )
 
 
+def require_decider(entry: Entry) -> None:
+    """Raise `NotPermitted` unless this person may decide work here."""
+    if not entry.rights.decide:
+        raise missing_right(entry.tenant, "decide_work")
+
+
 def missing_right(
     tenant: Tenant, codename: str, *, granted_by: tuple[str, ...] | None = None
 ) -> NotPermitted:

@@ -5,14 +5,14 @@ Each raises what `review.decisions` raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ledger import lifecycle
 from ledger.lifecycle import Decided
 from ledger.models import ReviewGroup, Tenant, User
 from ledger.transactions import database_clock, durable
-from review.door import enter, missing_right
+from review.decisions import as_decider
+from review.door import enter, missing_right, require_decider
 from review.rights import may_decide
 
 CLAIM_LASTS = timedelta(minutes=15)
@@ -24,17 +24,17 @@ class UnknownAssignee(ValueError):
 
 def claim(user: User, item_id: str) -> Decided:
     """Hold the item for 15 minutes; claiming again while it is one's own extends that."""
-    return _own(user, item_id, lambda: lifecycle.claim(item_id=item_id, by=user, until=_claim_end()))
+    return as_decider(user, item_id, lambda: lifecycle.claim(item_id=item_id, by=user, until=_claim_end()))
 
 
 def release(user: User, item_id: str) -> Decided:
     """Give one's claim back."""
-    return _own(user, item_id, lambda: lifecycle.release(item_id=item_id, by=user))
+    return as_decider(user, item_id, lambda: lifecycle.release(item_id=item_id, by=user))
 
 
 def take_over(user: User, item_id: str, *, why: str) -> Decided:
     """Take the claim from whoever holds it; the decision names the displaced."""
-    return _own(
+    return as_decider(
         user,
         item_id,
         lambda: lifecycle.take_over(item_id=item_id, by=user, until=_claim_end(), why=why),
@@ -62,19 +62,9 @@ def note(user: User, item_id: str, *, why: str) -> Decided:
 
     def work() -> Decided:
         entry = enter(user, item_id)
-        if not (entry.rights.decide or entry.rights.administer):
-            raise missing_right(entry.tenant, "decide_work")
+        if not entry.rights.administer:
+            require_decider(entry)
         return lifecycle.note(item_id=item_id, by=user, why=why)
-
-    return durable(work)
-
-
-def _own(user: User, item_id: str, verb: Callable[[], Decided]) -> Decided:
-    def work() -> Decided:
-        entry = enter(user, item_id)
-        if not entry.rights.decide:
-            raise missing_right(entry.tenant, "decide_work")
-        return verb()
 
     return durable(work)
 

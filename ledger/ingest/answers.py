@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from ledger.rules.directive import Directive
 from ledger.rules.states import DeliveryState, Outcome, State
@@ -80,7 +80,9 @@ class AttemptLine(BaseModel):
     policy_version: int
     created_at: datetime
     dispatched_at: datetime | None
-    maybe_sent: bool
+    sent: bool = Field(
+        description="Leave was given, or somebody says it was sent without; not that it arrived."
+    )
     confirmed_by: str | None
     failed_by: str | None
     provider_request_id: str | None

@@ -156,7 +156,7 @@ class OperationFilters(BaseModel):
     """Which operations, newest first. All that are given must fit."""
 
     operation_key: Name | None = None
-    state: State | None = Field(None, description="Of the newest attempt.")
+    state: State | None = Field(None, description="Of any of its attempts.")
     outcome: Outcome | None = None
     tool: ToolName | None = None
     run: Annotated[str, Field(min_length=1, max_length=255)] | None = None

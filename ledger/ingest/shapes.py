@@ -15,7 +15,7 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.standing import standing_in
 from ledger.models import Attempt, Delivery, Event, Operation, Run, RunCheckpoint
 from ledger.queries.arguments import stored_args
-from ledger.queries.for_agents import newest_checkpoint, speaking_attempt
+from ledger.queries.for_agents import newest_checkpoint
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import DeliveryState, Outcome, State
 
@@ -77,13 +77,14 @@ def leave_answer(request: HttpRequest, standing: Standing) -> answers.LeaveAnswe
 
 
 def operation_answer(request: HttpRequest, operation: Operation, now: datetime) -> answers.OperationAnswer:
-    """An operation read by `operations_of`, with its attempts oldest first."""
-    attempts = list(operation.attempts.all())
-    speaking = speaking_attempt(attempts)
+    """An operation read by `operations_of`. Its confirmed attempt, else its live one, else its newest speaks
+    for it."""
+    case = _case(operation, now)
+    speaking = case.confirmed or case.live() or case.newest
     # Where an operation is relinked, the standing is its target's.
     own = {"operation_id": operation.pk, "outcome": Outcome(operation.outcome)}
     return answers.OperationAnswer(
-        **{**standing_fields(request, _standing(operation, speaking, now)), **own},
+        **{**standing_fields(request, standing_in(case, speaking)), **own},
         operation_key=operation.operation_key,
         tool=speaking.tool,
         run=operation.run.name if operation.run else None,
@@ -92,14 +93,14 @@ def operation_answer(request: HttpRequest, operation: Operation, now: datetime) 
         retry_of=operation.retry_of or None,
         created_at=operation.created_at,
         cancelled_at=operation.cancelled_at,
-        attempts=[_attempt_line(attempt) for attempt in attempts],
+        attempts=[_attempt_line(attempt) for attempt in case.attempts],
         deliveries=[_delivery_line(delivery) for delivery in operation.deliveries.all()],
     )
 
 
-def _standing(operation: Operation, attempt: Attempt, now: datetime) -> Standing:
-    """Where an attempt stands, from what `operations_of` has read already."""
-    case = Case(
+def _case(operation: Operation, now: datetime) -> Case:
+    """The operation's case, from what `operations_of` has read already."""
+    return Case(
         operation=operation,
         attempts=list(operation.attempts.all()),
         items={item.attempt_id: item for item in operation.review_items.all()},
@@ -107,7 +108,6 @@ def _standing(operation: Operation, attempt: Attempt, now: datetime) -> Standing
         actor=SYSTEM,
         now=now,
     )
-    return standing_in(case, attempt)
 
 
 def event_line(event: Event) -> answers.EventLine:
@@ -163,7 +163,7 @@ def _attempt_line(attempt: Attempt) -> answers.AttemptLine:
         policy_version=attempt.policy.version,
         created_at=attempt.created_at,
         dispatched_at=attempt.dispatched_at,
-        maybe_sent=attempt.maybe_sent,
+        sent=attempt.was_sent,
         confirmed_by=attempt.confirmed_by or None,
         failed_by=attempt.failed_by or None,
         provider_request_id=attempt.provider_request_id or None,

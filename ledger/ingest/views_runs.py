@@ -24,6 +24,7 @@ from ledger.lifecycle import (
     record_run_checkpoint,
     record_usage,
 )
+from ledger.lifecycle.runs import OF_ATTEMPT
 from ledger.queries.for_agents import run_named
 
 router = Router(tags=["runs"])
@@ -63,6 +64,8 @@ def post_usage(
     request: HttpRequest, response: HttpResponse, run: str, body: Annotated[UsageBody, StrictBody()]
 ) -> RunAnswer:
     """Count what was used outside any attempt, once per usage_id."""
+    if body.usage_id.startswith(OF_ATTEMPT):
+        raise Problem("invalid-request", f"/usage_id: {OF_ATTEMPT} begins what outcomes report.")
     answer = call_verb(
         record_usage,
         key=key_of(request),

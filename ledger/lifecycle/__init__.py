@@ -23,7 +23,7 @@ from ledger.lifecycle.outcomes import (
 )
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
 from ledger.lifecycle.relinking import relink_arguments, relink_record
-from ledger.lifecycle.runs import find_run, open_run, record_run_checkpoint, record_usage
+from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
 from ledger.lifecycle.standing import standing_of
 from ledger.lifecycle.timers import end_approval, end_send_lease, end_wait_for_agent
 from ledger.lifecycle.twins import twins_of
@@ -74,7 +74,6 @@ __all__ = [
     "end_send_lease",
     "end_wait_for_agent",
     "extend_lease",
-    "find_run",
     "give_leave",
     "give_leave_to_ledger",
     "keep_waiting",

@@ -9,22 +9,18 @@ from django.db.models import QuerySet
 
 from ledger import approvals
 from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
-from ledger.authority import authority_to_approve
-from ledger.faults import fault_point
+from ledger.lifecycle.approvable import gives_way
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.deciding import Desk, already_decided, at_the_desk
-from ledger.lifecycle.freshness import proven_absent_lately
+from ledger.lifecycle.deciding import Desk, at_the_desk
 from ledger.lifecycle.moves import drop_approval, move
+from ledger.lifecycle.possible import check_possible
 from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import Decided, DecisionRefused
 from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
-from ledger.rules.authority import Refused
 from ledger.rules.budgets import How
-from ledger.rules.states import OPEN_QUESTION, State
+from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, EventKind
-
-_UNSENT = (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
 
 
 def approve(
@@ -38,60 +34,11 @@ def approve(
     """
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
-        refused = why_not_approvable(case, attempt)
-        if refused:
-            raise already_decided(desk) if desk.item.closed_at else refused
+        check_possible(desk, DecisionKind.APPROVE)
         binding = _binding(attempt, by, new_provider_key=new_provider_key, shown=shown_digest)
         decided = _vote(desk, binding, why)
         _count_votes(case, attempt, binding)
-        fault_point("decision.before_commit")
         return decided
-
-
-def why_not_approvable(case: Case, attempt: Attempt) -> DecisionRefused | None:
-    """Why a new send of this attempt cannot be approved now, whoever asks; None where it can."""
-    return _wrong_state(case, attempt) or _other_attempts(case, attempt) or _authority(case, attempt)
-
-
-def _wrong_state(case: Case, attempt: Attempt) -> DecisionRefused | None:
-    waits_for_agent = attempt.state == State.INTENT_RECORDED and attempt.held_at is not None
-    if attempt.state not in OPEN_QUESTION and not waits_for_agent:
-        return DecisionRefused("not-offered", f"The attempt is {attempt.state}: there is nothing to approve.")
-    if attempt.args_bytes is None:
-        return DecisionRefused(
-            "hash-only", "Only the hash of the arguments is known, so nobody can approve them."
-        )
-    if attempt.closed_to_sending_at is not None:
-        return DecisionRefused("rejected", "It was rejected: closed to sending for ever.")
-    if not proven_absent_lately(attempt, case.now) and attempt.pk not in case.approvals:
-        return DecisionRefused(
-            "recheck-first",
-            "Re-check first: a new send may only follow a look-up under 5 minutes old that found nothing.",
-        )
-    return None
-
-
-def _other_attempts(case: Case, attempt: Attempt) -> DecisionRefused | None:
-    if case.confirmed is not None:
-        return DecisionRefused("already-done", f"Attempt {case.confirmed.number} is confirmed: it was done.")
-    if case.has_open_conflict:
-        return DecisionRefused("conflict-open", "What is known contradicts itself: decide that first.")
-    live = case.live()
-    if live is not None and live.pk != attempt.pk and not _gives_way(live, attempt):
-        return DecisionRefused(
-            "other-attempt-live", f"Attempt {live.number} is {live.state}: it must be settled first."
-        )
-    if case.undecided_send_beside(attempt):
-        return DecisionRefused("other-attempt-live", "Another attempt may have been sent: decide that first.")
-    return None
-
-
-def _authority(case: Case, attempt: Attempt) -> DecisionRefused | None:
-    authority = authority_to_approve(case.operation, attempt, now=case.now)
-    if not isinstance(authority, Refused):
-        return None
-    reasons = tuple(str(reason) for reason in authority.reasons)
-    return DecisionRefused("authority", f"A send would be refused: {', '.join(reasons)}.", reasons)
 
 
 def _binding(attempt: Attempt, by: User, *, new_provider_key: bool, shown: str | None) -> Binding:
@@ -176,13 +123,8 @@ def _approve(case: Case, attempt: Attempt, votes: list[Vote]) -> None:
         case.record(EventKind.APPROVAL_GIVEN, attempt, **said)
 
 
-def _gives_way(live: Attempt, attempt: Attempt) -> bool:
-    """What was not sent, or proven to have had no effect, gives way to a held attempt with other content."""
-    return attempt.is_held and attempt.number > 1 and live.state in _UNSENT
-
-
 def _supersede_unsent_sibling(case: Case, held: Attempt) -> None:
     """A held variant or correction takes the one live place."""
     for sibling in case.attempts:
-        if sibling.pk != held.pk and _gives_way(sibling, held):
+        if sibling.pk != held.pk and gives_way(sibling, held):
             move(case, sibling, State.SUPERSEDED, how=How.PERSON, said={"replaced_by": held.pk})

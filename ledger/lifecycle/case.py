@@ -91,11 +91,6 @@ def is_live_attempt(attempt: Attempt) -> bool:
     return is_live(State(attempt.state), dispatched=attempt.dispatched_at is not None)
 
 
-def is_variant(attempt: Attempt) -> bool:
-    """Did it come in under the key of an operation that had other content?"""
-    return attempt.number > 1 and attempt.descends_from_id is None
-
-
 def load_case(operation: Operation, actor: Actor) -> Case:
     """Everything of an operation whose row is locked (or was inserted here), in the order of locks."""
     attempts, items, approvals = _rows_of(operation)

@@ -8,23 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.events import operator_actor
+from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_operation
 from ledger.lifecycle.values import Decided, DecisionRefused, UnknownObject
 from ledger.models import Attempt, Decision, ReviewItem, User
 from ledger.models.ids import decision_id
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind, EventKind
-
-OWNERSHIP = frozenset(
-    {
-        DecisionKind.ASSIGN,
-        DecisionKind.CLAIM,
-        DecisionKind.RELEASE,
-        DecisionKind.TAKE_OVER,
-        DecisionKind.NOTE,
-    }
-)
+from ledger.rules.vocabulary import OWNERSHIP, DecisionKind, EventKind
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,7 @@ def at_the_desk(item_id: str, by: User, *, ownership: bool = False) -> Iterator[
         if not ownership:
             check_claim(desk)
         yield desk
+        fault_point("decision.before_commit")
 
 
 def check_open(desk: Desk) -> None:
@@ -103,6 +95,9 @@ def check_claim(desk: Desk) -> None:
 def check_reference(reference: str) -> None:
     """Raise `DecisionRefused` where a person's evidence names nothing at the provider."""
     refuse_unless(reference.strip(), "reference-required", "Name the provider's reference.")
+    refuse_unless(
+        reference.isprintable(), "reference-unreadable", "A reference holds printable characters only."
+    )
 
 
 def refuse_unless(possible: object, code: str, message: str) -> None:

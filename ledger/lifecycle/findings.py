@@ -12,7 +12,14 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.freshness import settle_ends_at
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
-from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
+from ledger.lifecycle.settled_by import (
+    confirm,
+    fail,
+    is_same_effect,
+    open_conflict,
+    supersede,
+    to_review,
+)
 from ledger.models import Attempt, LookUp, Provider
 from ledger.policies import rule_of
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
@@ -175,10 +182,8 @@ def _keep_finding(case: Case, attempt: Attempt) -> None:
 def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
     said = {"row": follows.row}
     reference = (follows.record.reference if follows.record else None) or ""
-    if follows.to is State.OUTCOME_CONFIRMED and case.confirmed is not None:
-        open_conflict(case, attempt, evidence={"reference": reference, **said})
-    elif follows.to is State.OUTCOME_CONFIRMED:
-        confirm(case, attempt, by=ConfirmedBy.LOOKUP, reference=reference, said=said)
+    if follows.to is State.OUTCOME_CONFIRMED:
+        _happened(case, attempt, reference, said)
     elif follows.to is State.FAILED:
         failure = follows.cause or "failed_there"
         fail(case, attempt, by=FailedBy.LOOKUP, failure=failure, said={"reference": reference, **said})
@@ -186,6 +191,17 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
         move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
         to_review(case, attempt, follows.reason)
+
+
+def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]) -> None:
+    """It exists there: confirmed, unless another attempt is; then the same effect, or possibly a second."""
+    confirmed = case.confirmed
+    if confirmed is None:
+        confirm(case, attempt, by=ConfirmedBy.LOOKUP, reference=reference, said=said)
+    elif is_same_effect(confirmed, {reference}):
+        supersede(case, attempt, how="same_effect", said=said)
+    else:
+        open_conflict(case, attempt, evidence={"reference": reference, **said})
 
 
 def _counted(case: Case, attempt: Attempt, looked_up: LookedUp) -> tuple[Record, ...]:

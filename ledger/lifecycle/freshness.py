@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from ledger.lifecycle.case import Case
-from ledger.models import Attempt
+from ledger.models import Attempt, LookUp
 from ledger.policies import rule_of
 from ledger.rules.reconcile import LookedUpKind
+from ledger.transactions import remembered
 
 FRESH_FOR = timedelta(minutes=5)
 
@@ -41,5 +42,11 @@ def made_due(case: Case, attempt: Attempt) -> None:
 
 
 def _last_answer_is_fresh_absent(attempt: Attempt, now: datetime) -> bool:
-    last = attempt.lookups.exclude(row="stale").order_by("-answered_at").first()
+    last = last_answer(attempt)
     return last is not None and last.answer == LookedUpKind.ABSENT and now - last.answered_at < FRESH_FOR
+
+
+@remembered
+def last_answer(attempt: Attempt) -> LookUp | None:
+    """What the provider last said of this attempt; a zombie's answer is no later word."""
+    return attempt.lookups.exclude(row="stale").order_by("-answered_at").first()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from ledger.approvals import unused_generation
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.models import Agent, Attempt, PolicySnapshot, User
@@ -24,7 +25,7 @@ def insert_attempt(
     agent: Agent,
     policy: PolicySnapshot,
     scopes: list[str],
-    generation: int = 1,
+    generation: int | None = None,
     descends_from: Attempt | None = None,
     held_for: ReviewReason | None = None,
     requested_by: User | None = None,
@@ -33,11 +34,16 @@ def insert_attempt(
     expires_at: datetime | None = None,
     key_first_sent_at: datetime | None = None,
 ) -> Attempt:
-    """Insert the next attempt of a locked operation: INTENT_RECORDED, or held for the given reason."""
+    """Insert the next attempt of a locked operation: INTENT_RECORDED, or held for the given reason.
+
+    `generation` None: other content than before, which the provider must never see under a known key.
+    """
     rule = policy_of(policy).rule_for(tool)
     if rule is None:
         raise AssertionError(f"policy {policy.pk} has no rule for {tool}: such an intent is refused")
     operation = case.operation
+    if generation is None:
+        generation = unused_generation(operation.pk) if case.attempts else 1
     attempt = Attempt.objects.create(
         tenant_id=operation.tenant_id,
         operation=operation,

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from ledger.authority import as_stored, key_facts
 from ledger.events import agent_actor
-from ledger.lifecycle.case import Case, is_variant, load_case
+from ledger.lifecycle.case import Case, load_case
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.locking import locked_operation
 from ledger.lifecycle.rule_changes import follow_rule
@@ -17,6 +17,7 @@ from ledger.lifecycle.twins import is_suspected_at_birth
 from ledger.lifecycle.values import Intent, IntentAnswer, IntentKind
 from ledger.models import ApiKey, Attempt, Operation, Refusal, Run
 from ledger.policies import InForce, rule_in_force
+from ledger.queries.outcomes import is_variant
 from ledger.rules.authority import Now, Reason, Refused, Then, check_authority, covers_target, covers_tool
 from ledger.rules.policy import target_of
 from ledger.rules.vocabulary import Effect, EventKind, ReviewReason

@@ -25,7 +25,7 @@ from ledger.policies import InForce, rule_in_force, rule_of, rule_of_next_send
 from ledger.rules.authority import Reason, Refused
 from ledger.rules.budgets import How
 from ledger.rules.scopes import narrowed
-from ledger.rules.states import FINAL, OPEN_QUESTION, State
+from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
 from ledger.rules.vocabulary import EventKind, ReviewReason
 from ledger.transactions import database_clock
 
@@ -122,6 +122,8 @@ def _is_same_life(ask: _Ask) -> bool:
 
 def _again(ask: _Ask) -> LeaveGiven | LeaveRefused:
     case, attempt = ask.case, ask.attempt
+    if ask.asker.args_hash not in (None, attempt.args_hash):
+        return _refused(ask, LeaveProblem.ARGS_CHANGED)
     authority = authority_for_leave(
         case.operation, attempt, keys=ask.keys, approval=None, needs_approval=False, now=case.now, replay=True
     )
@@ -143,7 +145,7 @@ def _is_anothers_to_send(ask: _Ask) -> bool:
 
 
 def _waits_for_variant(ask: _Ask) -> bool:
-    unsent = ask.attempt.state in (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
+    unsent = ask.attempt.state in WAITS_FOR_AGENT
     return unsent and ask.case.held_variant() is not None
 
 

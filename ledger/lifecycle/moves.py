@@ -15,7 +15,7 @@ from ledger.models import Attempt, Event
 from ledger.policies import rule_of
 from ledger.rules.backoff import resend_backoff_s
 from ledger.rules.budgets import How
-from ledger.rules.states import FINAL, State, check_move
+from ledger.rules.states import FINAL, WAITS_FOR_AGENT, State, check_move
 from ledger.rules.vocabulary import ActorKind, EventKind, ReviewReason
 
 _KIND_OF_STATE = {
@@ -126,7 +126,7 @@ def _columns(case: Case, attempt: Attempt, source: State, to: State) -> dict[str
 
 def start_by(case: Case, attempt: Attempt, state: State) -> datetime | None:
     """Until when an attempt in this state waits for its agent; None where it waits for nobody."""
-    if state not in (State.INTENT_RECORDED, State.FAILED_RETRYABLE):
+    if state not in WAITS_FOR_AGENT:
         return None
     return attempt.expires_at or case.now + timedelta(seconds=rule_of(attempt).start_within_s)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.approvals import Binding, binding_of, open_votes
 from ledger.authority import key_window_ends_at
-from ledger.lifecycle.approving import why_not_approvable
 from ledger.lifecycle.case import Case, unlocked_case
-from ledger.lifecycle.values import DecisionRefused
+from ledger.lifecycle.possible import is_closed_to, why_not
 from ledger.models import Attempt, ReviewItem
 from ledger.policies import InForce, rule_of, rule_of_next_send
-from ledger.rules.states import FINAL, OPEN_QUESTION, State
+from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
 
@@ -26,67 +25,31 @@ class Offer:
     consequence: str
 
 
+Consequence = Callable[[Case, Attempt], str]
+
+
 def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
     """Every decision about this item, read without a lock: what a page may show. The verbs ask again."""
     case = unlocked_case(item.operation)
     attempt = case.attempt(item.attempt_id)
     return tuple(
-        Offer(kind, _closed(item, kind, attempt) or refused(case, attempt), consequence(case, attempt))
-        for kind, refused, consequence in _rows(item, attempt)
+        Offer(kind, _refused(kind, case, item), _CONSEQUENCES[kind](case, attempt))
+        for kind in _kinds(item, attempt)
     )
 
 
-def _rows(item: ReviewItem, attempt: Attempt) -> tuple[Row, ...]:
+def _kinds(item: ReviewItem, attempt: Attempt) -> tuple[DecisionKind, ...]:
     """A contradicted final state is only decided as a conflict; any other one in every way."""
     if item.reason != ReviewReason.CONFLICTING_EVIDENCE:
-        return _ROWS
-    return _CONFLICT_ROWS if attempt.is_final else (*_ROWS, _DUPLICATE)
+        return _ORDINARY
+    return _CONFLICT if attempt.is_final else (*_ORDINARY, DecisionKind.CONFLICT_DUPLICATE)
 
 
-Refusals = Callable[[Case, Attempt], tuple[str, ...]]
-Consequence = Callable[[Case, Attempt], str]
-Row = tuple[DecisionKind, Refusals, Consequence]
-
-
-def _closed(item: ReviewItem, kind: DecisionKind, attempt: Attempt) -> tuple[str, ...]:
-    waits_for_agent = attempt.state == State.INTENT_RECORDED and kind is DecisionKind.APPROVE
-    return () if item.closed_at is None or waits_for_agent else ("This item is closed.",)
-
-
-def _approvable(case: Case, attempt: Attempt) -> tuple[str, ...]:
-    refused = why_not_approvable(case, attempt)
-    return _words(refused) if refused else ()
-
-
-def _words(refused: DecisionRefused) -> tuple[str, ...]:
-    return refused.reasons or (refused.message,)
-
-
-def _open_question(_case: Case, attempt: Attempt) -> tuple[str, ...]:
-    return () if attempt.state in OPEN_QUESTION else (f"The attempt is {attempt.state}.",)
-
-
-def _sent_question(case: Case, attempt: Attempt) -> tuple[str, ...]:
-    if not attempt.was_sent:
-        return ("Nothing was sent: there is nothing to find out.",)
-    return _open_question(case, attempt)
-
-
-def _recheckable(case: Case, attempt: Attempt) -> tuple[str, ...]:
-    if not rule_of(attempt).has_lookup:
-        return ("The tool has no look-up.",)
-    return _sent_question(case, attempt)
-
-
-def _correctable(case: Case, attempt: Attempt) -> tuple[str, ...]:
-    if attempt.args_bytes is None:
-        return ("Only the hash of its arguments is known.",)
-    if case.confirmed is not None:
-        return ("An attempt is confirmed: it was done.",)
-    variant = case.held_variant()
-    if variant is not None and variant.pk != attempt.pk:
-        return ("Another attempt with other arguments is held: decide that one first.",)
-    return _open_question(case, attempt)
+def _refused(kind: DecisionKind, case: Case, item: ReviewItem) -> tuple[str, ...]:
+    if is_closed_to(kind, case, item):
+        return ("This item is closed.",)
+    refused = why_not(kind, case, case.attempt(item.attempt_id))
+    return () if refused is None else refused.reasons or (refused.message,)
 
 
 def _approve_consequence(case: Case, attempt: Attempt) -> str:
@@ -133,7 +96,8 @@ def span_until(until: datetime, now: datetime) -> str:
 
 def _reject_consequence(_case: Case, attempt: Attempt) -> str:
     if not attempt.was_sent:
-        return "Nothing is sent, now or later: the attempt becomes FAILED."
+        approved = " Takes the approval back." if attempt.state == State.INTENT_RECORDED else ""
+        return f"Nothing is sent, now or later: the attempt becomes FAILED.{approved}"
     return "No new send of this attempt, ever. You say what became of the one that was sent."
 
 
@@ -148,57 +112,32 @@ def _correct_consequence(_case: Case, attempt: Attempt) -> str:
     )
 
 
-def _undecided(case: Case, _attempt: Attempt) -> tuple[str, ...]:
-    return ("Another attempt is confirmed already.",) if case.confirmed is not None else ()
-
-
-def _duplicate(case: Case, attempt: Attempt) -> tuple[str, ...]:
-    other = case.confirmed is not None and case.confirmed.pk != attempt.pk
-    return () if other else ("No other attempt is confirmed.",)
-
-
-def _stands(_case: Case, attempt: Attempt) -> tuple[str, ...]:
-    return () if attempt.state in FINAL else ("There is no final state to keep.",)
-
-
-_ROWS: tuple[Row, ...] = (
-    (DecisionKind.APPROVE, _approvable, _approve_consequence),
-    (DecisionKind.REJECT, _open_question, _reject_consequence),
-    (
-        DecisionKind.CONFIRM_HAPPENED,
-        _sent_question,
-        _line("Records that it happened, with the provider's reference you give. Sends nothing."),
+_CONSEQUENCES: Mapping[DecisionKind, Consequence] = {
+    DecisionKind.APPROVE: _approve_consequence,
+    DecisionKind.REJECT: _reject_consequence,
+    DecisionKind.CONFIRM_HAPPENED: _line(
+        "Records that it happened, with the provider's reference you give. Sends nothing."
     ),
-    (
-        DecisionKind.CONFIRM_DID_NOT,
-        _sent_question,
-        _line("Records on your word that it did not happen: FAILED for ever. Sends nothing."),
+    DecisionKind.CONFIRM_DID_NOT: _line(
+        "Records on your word that it did not happen: FAILED for ever. Sends nothing."
     ),
-    (DecisionKind.RECHECK, _recheckable, _line("Asks the provider once more, now. Sends nothing.")),
-    (DecisionKind.RELINK_ARGUMENTS, _correctable, _correct_consequence),
-    (
-        DecisionKind.RELINK_RECORD,
-        _sent_question,
-        _line("Ties this attempt to the provider's record you name and looks it up at once. Sends nothing."),
+    DecisionKind.RECHECK: _line("Asks the provider once more, now. Sends nothing."),
+    DecisionKind.RELINK_ARGUMENTS: _correct_consequence,
+    DecisionKind.RELINK_RECORD: _line(
+        "Ties this attempt to the provider's record you name and looks it up at once. Sends nothing."
     ),
-)
+    DecisionKind.CONFLICT_HAPPENED: _line(
+        "Records that this attempt happened after all, with the reference you give. Sends nothing."
+    ),
+    DecisionKind.CONFLICT_DUPLICATE: _line(
+        "Records that the effect happened twice; both references are kept. Sends nothing."
+    ),
+    DecisionKind.CONFLICT_STANDS: _line("Keeps the state as it is, with your reason. Sends nothing."),
+}
 
-_DUPLICATE: Row = (
+_CONFLICT = (
+    DecisionKind.CONFLICT_HAPPENED,
     DecisionKind.CONFLICT_DUPLICATE,
-    _duplicate,
-    _line("Records that the effect happened twice; both references are kept. Sends nothing."),
+    DecisionKind.CONFLICT_STANDS,
 )
-
-_CONFLICT_ROWS: tuple[Row, ...] = (
-    (
-        DecisionKind.CONFLICT_HAPPENED,
-        _undecided,
-        _line("Records that this attempt happened after all, with the reference you give. Sends nothing."),
-    ),
-    _DUPLICATE,
-    (
-        DecisionKind.CONFLICT_STANDS,
-        _stands,
-        _line("Keeps the state as it is, with your reason. Sends nothing."),
-    ),
-)
+_ORDINARY = tuple(kind for kind in _CONSEQUENCES if kind not in _CONFLICT)

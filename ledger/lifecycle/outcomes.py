@@ -12,7 +12,14 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.runs import count_usage_of
-from ledger.lifecycle.settled_by import confirm, fail, is_same_effect, open_conflict, to_review
+from ledger.lifecycle.settled_by import (
+    confirm,
+    fail,
+    is_same_effect,
+    open_conflict,
+    supersede,
+    to_review,
+)
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
@@ -121,6 +128,7 @@ def _judged(
         same_effect=confirmed is not None and is_same_effect(confirmed, references),
         second_reference=_is_second_reference(attempt, request_id),
         contradicted=attempt.success_reported or attempt.positive_evidence,
+        found_absent=attempt.absent_by_lookup,
         no_new_send=case.operation.cancelled_at is not None or attempt.closed_to_sending_at is not None,
     )
     return judge(facts, report)
@@ -168,6 +176,8 @@ def _move(case: Case, attempt: Attempt, to: State, report: OutcomeReport) -> Non
         confirm(case, attempt, by=ConfirmedBy.AGENT, reference=reference, actual=tool_calls)
     elif to is State.FAILED:
         fail(case, attempt, by=FailedBy.AGENT, failure=_failure(case, report), said=said)
+    elif to is State.SUPERSEDED:
+        supersede(case, attempt, how="same_effect", said=said)
     elif to is State.FAILED_RETRYABLE:
         move(case, attempt, to, absent_by_lookup=False, failure=report.error_class, said=said)
     else:

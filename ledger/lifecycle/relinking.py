@@ -8,19 +8,19 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import (
     Desk,
     at_the_desk,
-    check_open,
     check_reference,
     refuse_unless,
 )
 from ledger.lifecycle.decisions import look_again
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.moves import move, void_all_approvals, void_approval
+from ledger.lifecycle.possible import check_possible
 from ledger.lifecycle.values import Decided
 from ledger.models import Attempt, User
 from ledger.policies import InForce, rule_in_force
 from ledger.rules.budgets import How
 from ledger.rules.canonical import content_hash
-from ledger.rules.states import OPEN_QUESTION, State
+from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
 
@@ -33,7 +33,8 @@ def relink_arguments(*, item_id: str, by: User, why: str, args_bytes: bytes, arg
     with at_the_desk(item_id, by) as desk:
         in_force = rule_in_force(desk.item.tenant_id, desk.attempt.tool)
         corrected_hash = content_hash(args_bytes)
-        _check_correctable(desk, in_force, corrected_hash)
+        check_possible(desk, DecisionKind.RELINK_ARGUMENTS)
+        _check_new(desk, corrected_hash)
         decided = desk.record(
             DecisionKind.RELINK_ARGUMENTS, why, args_hash=corrected_hash, before=desk.attempt.args_hash
         )
@@ -51,12 +52,7 @@ def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decide
     """The provider has it under this reference: stored, and looked up at once."""
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
-        check_open(desk)
-        refuse_unless(
-            attempt.state in OPEN_QUESTION and attempt.was_sent,
-            "not-offered",
-            "Only what was sent can be tied to a provider's record.",
-        )
+        check_possible(desk, DecisionKind.RELINK_RECORD)
         check_reference(reference)
         decided = desk.record(DecisionKind.RELINK_RECORD, why, reference=reference)
         void_all_approvals(case, "a provider record was named")
@@ -65,22 +61,11 @@ def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decide
         return decided
 
 
-def _check_correctable(desk: Desk, in_force: InForce, corrected_hash: str) -> None:
-    case, attempt = desk.case, desk.attempt
-    check_open(desk)
-    refuse_unless(attempt.state in OPEN_QUESTION, "not-offered", "Only an open question can be corrected.")
-    refuse_unless(attempt.args_bytes is not None, "hash-only", "Only the hash of its arguments is known.")
-    refuse_unless(case.confirmed is None, "already-done", "An attempt is confirmed: it was done.")
-    refuse_unless(in_force.rule is not None, "authority", "The policy refuses this tool.")
-    known = [a for a in case.attempts if a.args_hash == corrected_hash and a.tool == attempt.tool]
+def _check_new(desk: Desk, corrected_hash: str) -> None:
+    tool, attempts = desk.attempt.tool, desk.case.attempts
+    known = [a for a in attempts if (a.tool, a.args_hash) == (tool, corrected_hash)]
     number = known[0].number if known else 0
     refuse_unless(not known, "same-arguments", f"These are the arguments of attempt {number} already.")
-    variant = case.held_variant()
-    refuse_unless(
-        variant is None or variant.pk == attempt.pk,
-        "variant-held",
-        "Another attempt with other arguments is held: decide that one first.",
-    )
 
 
 def _insert_corrected(
@@ -98,7 +83,6 @@ def _insert_corrected(
         agent=source.agent,
         policy=in_force.snapshot,
         scopes=source.scopes,
-        generation=source.generation + 1,
         descends_from=source,
         held_for=ReviewReason.ARGUMENTS_CHANGED,
         requested_by=source.requested_by,

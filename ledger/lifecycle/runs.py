@@ -10,26 +10,26 @@ from ledger import budgets
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.values import CheckpointNotGrowing, RunAnswer, UnknownObject
 from ledger.models import ApiKey, Attempt, BudgetUnit, Run, RunCheckpoint
+from ledger.queries.for_agents import run_named
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock, require_transaction
+
+OF_ATTEMPT = "attempt:"
+"""Begins the usage ids of what outcomes report; no agent may post one, or it would be counted no more."""
 
 
 def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> RunAnswer:
     """Open the run with these limits, or answer with the account it has: nothing posted later changes a
     limit."""
     require_transaction()
-    run = _named(key, name)
+    run = run_named(key.tenant_id, name)
     if run is None:
         inserted = _insert_run(key, name, limits)
         if inserted is not None:
-            return _answer(inserted, created=True)
+            return RunAnswer(inserted, created=True)
         run = Run.objects.get(tenant_id=key.tenant_id, name=name)
     has = {account.unit: account.limit for account in run.accounts.all()}
-    return _answer(run, matches=all(has[unit] == limits.get(unit) for unit in has))
-
-
-def _named(key: ApiKey, name: str) -> Run | None:
-    return Run.objects.filter(tenant_id=key.tenant_id, name=name).first()
+    return RunAnswer(run, matches=all(has[unit] == limits.get(unit) for unit in has))
 
 
 def _insert_run(key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run | None:
@@ -43,21 +43,13 @@ def _insert_run(key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run
         return None
 
 
-def find_run(*, key: ApiKey, name: str) -> RunAnswer:
-    """The run of that name. Raises `UnknownObject`."""
-    run = _named(key, name)
-    if run is None:
-        raise UnknownObject
-    return _answer(run)
-
-
 def record_usage(*, key: ApiKey, name: str, usage_id: str, amounts: Mapping[str, int]) -> RunAnswer:
     """Count usage of a run once per `usage_id`; the same id with other amounts does not match."""
-    run = find_run(key=key, name=name).run
+    run = _opened(key, name)
     if budgets.enter_usage(run, usage_id=usage_id, amounts=amounts, now=database_clock()) is not None:
-        return _answer(run)
+        return RunAnswer(run)
     counted = budgets.counted_usage(run, usage_id)
-    return _answer(
+    return RunAnswer(
         run, matches=counted == {unit: amount for unit, amount in amounts.items() if amount}, replayed=True
     )
 
@@ -67,13 +59,13 @@ def record_run_checkpoint(
 ) -> RunAnswer:
     """Store where the run can go on from. Raises `CheckpointNotGrowing` unless `sequence` is the highest
     yet."""
-    run = find_run(key=key, name=name).run
+    run = _opened(key, name)
     Run.objects.select_for_update().get(pk=run.pk)
     newest = run.checkpoints.order_by("-sequence").first()
     if newest is not None and newest.sequence >= sequence:
         same = run.checkpoints.filter(sequence=sequence, reference=reference, content_hash=content_hash)
         if same.exists():
-            return _answer(run, replayed=True)
+            return RunAnswer(run, replayed=True)
         raise CheckpointNotGrowing(f"the newest run checkpoint is {newest.sequence}")
     RunCheckpoint.objects.create(
         tenant_id=run.tenant_id,
@@ -83,7 +75,7 @@ def record_run_checkpoint(
         content_hash=content_hash,
         at=database_clock(),
     )
-    return _answer(run)
+    return RunAnswer(run)
 
 
 def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> None:
@@ -92,10 +84,16 @@ def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> No
     amounts = {str(unit): usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
     run = case.operation.run
     if run is not None and amounts:
-        overrun = budgets.enter_usage(run, usage_id=f"attempt:{attempt.pk}", amounts=amounts, now=case.now)
+        overrun = budgets.enter_usage(
+            run, usage_id=f"{OF_ATTEMPT}{attempt.pk}", amounts=amounts, now=case.now
+        )
         if overrun:
             case.record(EventKind.OVERRUN, attempt, units=list(overrun))
 
 
-def _answer(run: Run, *, created: bool = False, matches: bool = True, replayed: bool = False) -> RunAnswer:
-    return RunAnswer(run, tuple(run.accounts.order_by("unit")), created, matches, replayed)
+def _opened(key: ApiKey, name: str) -> Run:
+    """The run of that name. Raises `UnknownObject`."""
+    run = run_named(key.tenant_id, name)
+    if run is None:
+        raise UnknownObject
+    return run

@@ -29,7 +29,7 @@ def confirm(
         attempt,
         State.OUTCOME_CONFIRMED,
         confirmed_by=by,
-        result_ref=attempt.result_ref or reference,
+        result_ref=reference or attempt.result_ref,
         positive_evidence=True,
         actual=actual,
         said={"confirmed_by": by, "reference": reference, **(said or {})},
@@ -80,7 +80,14 @@ def close_conflict(case: Case, attempt: Attempt, *, how: str) -> None:
     if attempt.state in FINAL:
         items.close(case, attempt, how=how)
     else:
-        move(case, attempt, State.SUPERSEDED, said={"closed_as": how})
+        supersede(case, attempt, how=how)
+
+
+def supersede(case: Case, attempt: Attempt, *, how: str, said: Mapping[str, Any] | None = None) -> None:
+    """What became of it is answered by the confirmed attempt. DISPATCHED passes through UNKNOWN."""
+    if attempt.state == State.DISPATCHED:
+        move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
+    move(case, attempt, State.SUPERSEDED, said={"closed_as": how, **(said or {})})
 
 
 def is_same_effect(attempt: Attempt, references: set[str]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ledger import outbox
-from ledger.lifecycle.case import Case, is_variant
-from ledger.models import Attempt, Settlement
-from ledger.rules.outcome import FoldedAttempt, outcome_of
-from ledger.rules.states import Outcome, State
+from ledger.lifecycle.case import Case
+from ledger.models import Settlement
+from ledger.queries.outcomes import folded
+from ledger.rules.outcome import outcome_of
+from ledger.rules.states import Outcome
 from ledger.rules.vocabulary import EventKind
 
 
@@ -20,18 +21,6 @@ def settle(case: Case) -> None:
     case.operation.save(update_fields=["outcome"])
     if outcome is not Outcome.OPEN:
         _settle(case, outcome)
-
-
-def folded(attempt: Attempt) -> FoldedAttempt:
-    """What the fold reads of a stored attempt."""
-    return FoldedAttempt(
-        state=State(attempt.state),
-        dispatched=attempt.dispatched_at is not None,
-        maybe_sent=attempt.maybe_sent,
-        relinked=attempt.relinked_to_id is not None,
-        rejected=attempt.failure == "rejected",
-        variant=is_variant(attempt),
-    )
 
 
 def _settle(case: Case, outcome: Outcome) -> None:

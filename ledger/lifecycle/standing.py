@@ -10,7 +10,7 @@ from ledger.lifecycle.values import Standing
 from ledger.models import Approval, Attempt
 from ledger.policies import rule_in_force, rule_of_next_send
 from ledger.rules.directive import Directive, StandingFacts, directive_of
-from ledger.rules.states import State
+from ledger.rules.states import WAITS_FOR_AGENT, State
 
 _LOOK_AGAIN_S = 2
 
@@ -64,7 +64,7 @@ def _directive(case: Case, attempt: Attempt) -> Directive:
 
 def _ledger_sends_next(attempt: Attempt, state: State, *, approved: bool) -> bool:
     """Would the next send be the ledger's own? Asked only where there is one to come."""
-    if state not in (State.INTENT_RECORDED, State.FAILED_RETRYABLE) and not approved:
+    if state not in WAITS_FOR_AGENT and not approved:
         return False
     in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     return rule_of_next_send(attempt, in_force).executor == "ledger"
@@ -72,7 +72,7 @@ def _ledger_sends_next(attempt: Attempt, state: State, *, approved: bool) -> boo
 
 def _waits_for_another(case: Case, attempt: Attempt, *, approved: bool) -> bool:
     """Would leave be refused until another attempt of the operation is decided?"""
-    unsent = attempt.state in (State.INTENT_RECORDED, State.FAILED_RETRYABLE)
+    unsent = attempt.state in WAITS_FOR_AGENT
     variant = case.held_variant()
     if unsent and variant is not None and variant.pk != attempt.pk:
         return True

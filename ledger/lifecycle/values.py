@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ledger.models import Attempt, BudgetAccount, Decision, Event, Operation, ReviewItem, Run, User
+from ledger.models import Attempt, Decision, Event, Operation, ReviewItem, Run, User
 from ledger.rules.authority import Reason
 from ledger.rules.directive import Directive
 from ledger.rules.reports import ErrorClass, Report, Reported
@@ -153,10 +153,9 @@ class OutcomeAnswer:
 
 @dataclass(frozen=True)
 class RunAnswer:
-    """A run with its accounts; `matches` is false where other limits were asked for than it has."""
+    """A run; `matches` is false where other limits or amounts were asked for than it has."""
 
     run: Run
-    accounts: tuple[BudgetAccount, ...]
     created: bool = False
     matches: bool = True
     replayed: bool = False

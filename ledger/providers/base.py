@@ -15,7 +15,8 @@ from ledger.rules.reconcile import LookedUp
 class Question:
     """What became of the sends of this operation? Everything an adapter may know of it.
 
-    `args` None: the intent gave a hash only. `provider_request_id` empty: none is known.
+    `args` None: the intent gave a hash only. `provider_request_id` empty: none is known. `first_sent_at`:
+    of the operation, under whatever idempotency key; None: nobody can know when.
     """
 
     tool: str

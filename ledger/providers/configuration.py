@@ -23,9 +23,10 @@ from ledger.providers.send_configuration import SendTemplate, send_template
 
 @dataclass(frozen=True)
 class NextPage:
-    """Where the next page's address stands; with `parameter`, where its value for the query stands."""
+    """Where the next page's address stands; with `parameter`, where its value for the query stands. Without
+    a pointer it stands in the Link header."""
 
-    pointer: str
+    pointer: str | None
     parameter: str | None
 
 
@@ -48,6 +49,7 @@ class Configuration:
     state: StateWords
     content: Mapping[str, str]
     match_where: Mapping[str, str]
+    match_inside: Mapping[str, str]
     auth: Auth | None
     next_page: NextPage | None
     canary: Canary | None
@@ -70,7 +72,8 @@ def parse_configuration(config: object) -> Configuration:
         reference=reference,
         state=state,
         content=content,
-        match_where=_match_where(fields.inner("match_where")),
+        match_where=_matched(fields.inner("match_where")),
+        match_inside=_matched(fields.inner("match_inside")),
         auth=_auth(auth) if auth else None,
         next_page=_next_page(next_page) if next_page else None,
         canary=_canary(canary) if canary else None,
@@ -100,7 +103,7 @@ def _auth(fields: Fields) -> Auth:
     return auth
 
 
-def _match_where(fields: Fields | None) -> Mapping[str, str]:
+def _matched(fields: Fields | None) -> Mapping[str, str]:
     if fields is None:
         return {}
     for name in fields.values:
@@ -109,10 +112,19 @@ def _match_where(fields: Fields | None) -> Mapping[str, str]:
 
 
 def _next_page(fields: Fields) -> NextPage:
+    if "header" in fields.values:
+        return _next_page_in_header(fields)
     parameter = fields.text("parameter") if "parameter" in fields.values else None
     next_page = NextPage(fields.pointer("pointer"), parameter)
     fields.check_nothing_left()
     return next_page
+
+
+def _next_page_in_header(fields: Fields) -> NextPage:
+    if fields.take("header") != "Link":
+        raise AdapterMisconfigured(fields.at("header"), 'only "Link" is known')
+    fields.check_nothing_left()
+    return NextPage(pointer=None, parameter=None)
 
 
 def _canary(fields: Fields) -> Canary:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from ledger.providers.base import Question
-from ledger.providers.configuration import Canary, Configuration, parse_configuration
+from ledger.providers.configuration import Canary, Configuration, NextPage, parse_configuration
 from ledger.providers.fields import RecordState
 from ledger.providers.reading import (
     CANARY_UNSEEN,
@@ -21,12 +21,14 @@ from ledger.providers.reading import (
     LONGEST_WORD,
     MOST_KEPT_BYTES,
     NO_ANSWER,
+    Page,
     Reader,
     Unreadable,
     as_word,
     check_ok,
     comparable,
     content_of,
+    next_in,
     state_of,
     status_of,
     unknown_words,
@@ -77,11 +79,13 @@ class HttpAdapter:
         if not comparable(question, configuration.content):
             raise Unaskable(HASH_ONLY)
         wanted = {path: filled(text, question) for path, text in configuration.match_where.items()}
+        contained = {path: filled(text, question) for path, text in configuration.match_inside.items()}
         found = [
             item
             for page in self._pages(question)
             for item in self._items(page)
             if all(as_word(pointer(item, path)) == text for path, text in wanted.items())
+            and all(text in as_word(pointer(item, path)) for path, text in contained.items())
         ]
         unknown = unknown_words({self._status(item) for item in found if self._state(item) is None})
         return tuple(self._record(item, question) for item in found), unknown
@@ -95,18 +99,18 @@ class HttpAdapter:
         while url:
             if url in asked or len(asked) >= self._configuration.max_pages:
                 raise Unreadable("its pages go in a circle" if url in asked else "it has too many pages")
-            status, page = self._reader.get(url, headers)
-            if status in self._configuration.absent_status and not asked:
+            page = self._reader.get(url, headers)
+            if page.status in self._configuration.absent_status and not asked:
                 return
-            check_ok(status)
+            check_ok(page.status)
             asked.add(url)
-            yield page
+            yield page.document
             url = self._next(url, page)
 
-    def _next(self, url: str, page: object) -> str:
+    def _next(self, url: str, page: Page) -> str:
         """The next page's address; empty after the last."""
         next_page = self._configuration.next_page
-        value = pointer(page, next_page.pointer) if next_page else None
+        value = _value_of_next(page, next_page) if next_page else None
         if next_page is None or value in (None, "", False):
             return ""
         if next_page.parameter is not None:
@@ -119,16 +123,21 @@ class HttpAdapter:
         return following
 
     def _items(self, page: object) -> list[Mapping[str, Any]]:
-        found = pointer(page, self._configuration.matches)
-        items = [found] if isinstance(found, Mapping) else found
+        """A page's records. An object is a list of one, except where there are pages: what is no list of
+        records there says something else, such as that it failed."""
+        configuration = self._configuration
+        found = pointer(page, configuration.matches)
+        alone = isinstance(found, Mapping) and configuration.next_page is None
+        items = [found] if alone else found
         if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-            raise Unreadable(f"there is no list at {self._configuration.matches or 'the top'} of its answer")
+            raise Unreadable(f"there is no list at {configuration.matches or 'the top'} of its answer")
+        if any(pointer(item, configuration.reference) is None for item in items):
+            raise Unreadable(f"a record has nothing at {configuration.reference}")
         return items
 
     def _record(self, item: Mapping[str, Any], question: Question) -> Record:
-        reference = pointer(item, self._configuration.reference)
         return Record(
-            reference=None if reference is None else as_word(reference),
+            reference=as_word(pointer(item, self._configuration.reference)),
             content=content_of(item, question, self._configuration.content),
             state=self._state(item) or "in_progress",
             data=self._kept(item),
@@ -153,10 +162,14 @@ class HttpAdapter:
         canary = self._configuration.canary
         if canary is None:
             return None
-        status, page = self._reader.get(canary.request.url, canary.request.headers)
-        if status == 429 or status >= 500:
-            raise Unreadable(f"it answered {status} for the canary")
-        return status == 200 and _is_the_canary(page, canary)
+        page = self._reader.get(canary.request.url, canary.request.headers)
+        if page.status == 429 or page.status >= 500:
+            raise Unreadable(f"it answered {page.status} for the canary")
+        return page.status == 200 and _is_the_canary(page.document, canary)
+
+
+def _value_of_next(page: Page, next_page: NextPage) -> object:
+    return next_in(page.link) if next_page.pointer is None else pointer(page.document, next_page.pointer)
 
 
 def _is_the_canary(page: object, canary: Canary) -> bool:

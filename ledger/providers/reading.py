@@ -7,6 +7,7 @@ whatever is not a whole, readable answer; only the caller, who read every page, 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +20,9 @@ from ledger.providers.pace import held_for_s, hold, pace, turn_in_s
 from ledger.providers.parts import StateWords
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.pointers import pointer
+
+_LINK = re.compile(r"<([^<>]+)>((?:[^,<\"]|\"[^\"]*\")*)")
+_NEXT = re.compile(r";\s*rel=(?:next(?=[\s;]|$)|\"(?:[^\"]*\s)?next(?:\s[^\"]*)?\")", re.IGNORECASE)
 
 MOST_KEPT_BYTES = 4_096
 LONGEST_WORD = 60
@@ -44,6 +48,15 @@ NO_ANSWER = (Unreadable, http.NotConnected, http.NoAnswer)
 
 
 @dataclass(frozen=True)
+class Page:
+    """One answer: its status, its document (None where it is not a 200), and its Link header."""
+
+    status: int
+    document: object
+    link: str = ""
+
+
+@dataclass(frozen=True)
 class Reader:
     """Asks one provider, not faster than it allows. Holds the secret, and shows it to nobody."""
 
@@ -51,15 +64,14 @@ class Reader:
     headers: Mapping[str, str]
     rate_per_s: float
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[int, object]:
-        """One page's status and document (None where it is not a 200). Raises what NO_ANSWER lists, and
-        AdapterMisconfigured without a secret."""
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Page:
+        """One page. Raises what NO_ANSWER lists, and AdapterMisconfigured without a secret."""
         answer = self.ask("GET", url, headers or {})
         if answer.status != 200:
-            return answer.status, None
+            return Page(answer.status, None)
         if answer.cut:
             raise TooLong("its answer is longer than 64 kB; ask for smaller pages")
-        return 200, document(answer.body)
+        return Page(200, document(answer.body), answer.headers.get("link", ""))
 
     def ask(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None = None
@@ -111,6 +123,17 @@ def document(raw: bytes) -> object:
     return whole["answer"]
 
 
+def next_in(link: str) -> str:
+    """The address a Link header (RFC 8288) names as the next one; empty where it names none."""
+    links = _LINK.findall(link)
+    if link.strip() and not links:
+        raise Unreadable("its Link header cannot be read")
+    for address, parameters in links:
+        if _NEXT.search(parameters):
+            return str(address)
+    return ""
+
+
 def comparable(question: Question, content: Mapping[str, str]) -> bool:
     """Is enough of the arguments known to compare them? Of some intents only a hash is."""
     return question.args is not None or set(content) == {"args_hash"}
@@ -121,17 +144,22 @@ def content_of(
 ) -> Literal["same", "other"]:
     """The same only if every configured value is, and at least one is there to be compared.
 
-    `caseless`: the record pointer whose text the provider keeps in lower case.
+    `caseless`: the record pointer whose text means the same in capitals, as a currency's does.
     """
     compared = 0
     for argument, path in content.items():
         ours = question.args_hash if argument == "args_hash" else pointer(question.args, argument)
-        if path == caseless and isinstance(ours, str):
-            ours = ours.lower()
-        if canonical_bytes(ours) != canonical_bytes(pointer(item, path)):
+        theirs = pointer(item, path)
+        if path == caseless:
+            ours, theirs = _lower(ours), _lower(theirs)
+        if canonical_bytes(ours) != canonical_bytes(theirs):
             return "other"
         compared += ours is not None
     return "same" if compared else "other"
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
 
 
 def state_of(item: Mapping[str, Any], words: StateWords) -> RecordState | None:

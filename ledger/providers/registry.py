@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from ledger.providers.base import Adapter, AdapterMisconfigured, SendingAdapter
 from ledger.providers.configuration import parse_configuration
 from ledger.providers.http_send import http_adapter
+from ledger.providers.stripe import StripeAdapter
+from ledger.providers.stripe_configuration import parse_stripe_configuration
 
 
 class ProviderRow(Protocol):
@@ -18,8 +20,14 @@ class ProviderRow(Protocol):
     config: Any
 
 
-CHECKS: Mapping[str, Callable[[object], object]] = {"http": parse_configuration}
-ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {"http": http_adapter}
+CHECKS: Mapping[str, Callable[[object], object]] = {
+    "http": parse_configuration,
+    "stripe": parse_stripe_configuration,
+}
+ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {
+    "http": http_adapter,
+    "stripe": StripeAdapter.configured,
+}
 
 
 def adapter_for(provider: ProviderRow) -> Adapter:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, timedelta
 from urllib.parse import quote
 
 from ledger.providers.base import Question
 from ledger.rules.pointers import is_pointer, pointer
 
-FACTS = frozenset({"correlation_id", "operation_key", "idempotency_key", "provider_request_id", "args_hash"})
+FACTS = frozenset(
+    {"correlation_id", "operation_key", "idempotency_key", "provider_request_id", "args_hash", "sent_since"}
+)
+MARGIN = timedelta(hours=1)
+"""How far before the first send a listing begins, for clocks that differ."""
+
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _ARGS = "args"
 _WHOLE_ARGS = "{args}"
@@ -80,7 +86,14 @@ def _segment(name: str, question: Question) -> str:
 
 
 def _value(name: str, question: Question) -> str:
-    value = getattr(question, name) if name in FACTS else pointer(question.args, name.removeprefix(_ARGS))
+    value = _fact(name, question) if name in FACTS else pointer(question.args, name.removeprefix(_ARGS))
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise Unaskable(f"{{{name}}} is not known for this operation")
     return str(value)
+
+
+def _fact(name: str, question: Question) -> object:
+    if name != "sent_since":
+        return getattr(question, name)
+    first = question.first_sent_at
+    return first and (first - MARGIN).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,7 +19,6 @@ from ledger.models import (
     RunCheckpoint,
     User,
 )
-from ledger.rules.states import State, is_live
 
 
 @dataclass(frozen=True)
@@ -76,14 +74,6 @@ def operations_newest_first(
     return list(found.order_by("-created_at", "-pk")[:most])
 
 
-def speaking_attempt(attempts: Iterable[Attempt]) -> Attempt:
-    """The attempt that stands for its operation: the confirmed one, else the live one, else the newest."""
-    oldest_first = sorted(attempts, key=lambda attempt: attempt.number)
-    confirmed = [a for a in oldest_first if a.state == State.OUTCOME_CONFIRMED]
-    live = [a for a in oldest_first if is_live(State(a.state), dispatched=a.dispatched_at is not None)]
-    return (confirmed or live or oldest_first)[-1]
-
-
 def events_after(operation: Operation, sequence: int, *, most: int) -> list[Event]:
     """The history of an operation beyond a sequence number, oldest first."""
     return list(operation.events.filter(sequence__gt=sequence).order_by("sequence")[:most])
@@ -101,7 +91,7 @@ def knows_request_id(tenant_id: int, attempt_id: str, provider_request_id: str) 
 
 
 def run_named(tenant_id: int, name: str) -> Run | None:
-    return Run.objects.filter(tenant_id=tenant_id, name=name).prefetch_related("accounts").first()
+    return Run.objects.filter(tenant_id=tenant_id, name=name).first()
 
 
 def newest_checkpoint(run: Run) -> RunCheckpoint | None:

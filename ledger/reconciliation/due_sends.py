@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from ledger.models import Approval, Attempt
 from ledger.policies import rule_in_force, rule_of_next_send, tools_sent_by_the_ledger
-from ledger.rules.states import FINAL, OPEN_QUESTION, State
+from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
 from ledger.transactions import database_clock, durable, one_reading
 
 
@@ -38,7 +38,7 @@ def _waiting(tools: dict[int, frozenset[str]]) -> QuerySet[Attempt]:
     approved = Approval.objects.filter(
         attempt=OuterRef("pk"), used_at=None, voided_at=None, expires_at__gt=now
     )
-    waits = Q(start_by__isnull=False, state__in=[State.INTENT_RECORDED, State.FAILED_RETRYABLE])
+    waits = Q(start_by__isnull=False, state__in=sorted(WAITS_FOR_AGENT))
     due = Attempt.objects.filter(
         waits | (Q(state__in=sorted(OPEN_QUESTION)) & Exists(approved)),
         Q(send_again_at=None) | Q(send_again_at__lte=now),

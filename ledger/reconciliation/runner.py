@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -112,5 +113,15 @@ def question_about(attempt: Attempt) -> Question:
         idempotency_key=attempt.idempotency_key,
         correlation_id=correlation_id(str(attempt.tenant_id), attempt.operation.operation_key),
         provider_request_id=attempt.provider_request_id,
-        first_sent_at=attempt.key_first_sent_at or attempt.dispatched_at,
+        first_sent_at=first_sent_at(attempt),
     )
+
+
+def first_sent_at(attempt: Attempt) -> datetime | None:
+    """When the operation was first sent, under whatever provider key: a listing that begins later could miss
+    an effect. None where nobody can know, because something may have been sent without leave."""
+    attempts = Attempt.objects.filter(operation_id=attempt.operation_id)
+    sends = list(attempts.values_list("dispatched_at", "maybe_sent"))
+    if any(maybe_sent for _, maybe_sent in sends):
+        return None
+    return min((sent_at for sent_at, _ in sends if sent_at is not None), default=None)

@@ -11,7 +11,7 @@ from typing import Any
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.pointers import below, glob_matches, is_pointer, pointer
 from ledger.rules.summary import filled, summary_problem
-from ledger.rules.vocabulary import Effect
+from ledger.rules.vocabulary import HIGH_RISK, Effect
 
 HOUR_S = 3_600.0
 DAY_S = 24 * HOUR_S
@@ -20,8 +20,6 @@ LEAST_SPAN_S = 0.05
 MOST_SPAN_S = 36_525 * DAY_S
 MOST_COUNT = 10_000
 LONGEST_NAME = 255
-
-TWO_PEOPLE = frozenset({Effect.PAYMENT, Effect.DELETION, Effect.DEPLOYMENT})
 
 
 class PolicyInvalid(ValueError):
@@ -70,7 +68,7 @@ class Rule:
         """How many distinct people make an approval."""
         if self.approvals is not None:
             return self.approvals
-        return 2 if self.effect in TWO_PEOPLE else 1
+        return 2 if self.effect in HIGH_RISK else 1
 
     @property
     def vote_life_s(self) -> float:

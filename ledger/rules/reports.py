@@ -62,8 +62,8 @@ class ReportFacts:
 
     `other_confirmed`: another attempt of the operation is. `same_effect`: the report names the reference of
     the confirmed attempt. `second_reference`: it names another provider request id than the one stored.
-    `contradicted`: a success report, receipt or finding is already in hand. `no_new_send`: cancelled or
-    rejected.
+    `contradicted`: a success report, receipt or finding is already in hand. `found_absent`: a coming send
+    would rest on a look-up's *absent*. `no_new_send`: cancelled or rejected.
     """
 
     state: State
@@ -75,6 +75,7 @@ class ReportFacts:
     same_effect: bool
     second_reference: bool
     contradicted: bool
+    found_absent: bool
     no_new_send: bool
 
 
@@ -88,10 +89,6 @@ class Settles:
     reason: ReviewReason | None = None
     conflict: bool = False
     look_up_now: bool = False
-
-    @property
-    def evidence_only(self) -> bool:
-        return self.to is None
 
 
 Row = tuple[str, Callable[[ReportFacts, Report], bool], Callable[[ReportFacts, Report], Settles]]
@@ -146,6 +143,12 @@ def _success_without_proof(facts: ReportFacts, _: Report) -> Settles:
     return EVIDENCE
 
 
+def _receipt_after_absent(facts: ReportFacts, report: Report) -> bool:
+    """The provider had it after all: nothing may be sent again on the ground that it had not."""
+    unproven = facts.state is State.FAILED_RETRYABLE and facts.found_absent
+    return unproven and report.receipt and not report.believed_no_effect
+
+
 def _no_effect(facts: ReportFacts, report: Report) -> Settles:
     retryable = report.retryable and not facts.no_new_send
     return _to(State.FAILED_RETRYABLE if retryable else State.FAILED)
@@ -197,5 +200,6 @@ ROWS: tuple[Row, ...] = (
         lambda facts, report: report.believed_no_effect and facts.state in (State.DISPATCHED, State.UNKNOWN),
         _no_effect,
     ),
+    ("receipt_after_absent", _receipt_after_absent, _to_conflict_review),
     ("lost_contact", lambda _facts, _report: True, _lost_contact),
 )

@@ -81,6 +81,7 @@ MOVES: tuple[Move, ...] = (
 FIRST_STATES = (State.INTENT_RECORDED, State.MANUAL_REVIEW)
 FINAL = frozenset({State.OUTCOME_CONFIRMED, State.FAILED, State.CANCELLED, State.SUPERSEDED})
 OPEN_QUESTION = frozenset({State.UNKNOWN, State.MANUAL_REVIEW})
+WAITS_FOR_AGENT = frozenset({State.INTENT_RECORDED, State.FAILED_RETRYABLE})
 ALWAYS_LIVE = frozenset({State.INTENT_RECORDED, State.DISPATCHED, State.UNKNOWN, State.FAILED_RETRYABLE})
 
 _GUARDS: Mapping[tuple[State, State], Guard] = {(move.source, move.target): move.guard for move in MOVES}

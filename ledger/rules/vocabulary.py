@@ -17,6 +17,10 @@ class Effect(StrEnum):
     WRITE = "write"
 
 
+HIGH_RISK = frozenset({Effect.PAYMENT, Effect.DELETION, Effect.DEPLOYMENT})
+"""Two people approve these, unless a rule says otherwise, and the queue shows them first."""
+
+
 class ReviewReason(StrEnum):
     """Why an attempt waits for a person; the closed list."""
 
@@ -119,6 +123,18 @@ class DecisionKind(StrEnum):
     RELEASE = "release"
     TAKE_OVER = "take_over"
     NOTE = "note"
+
+
+OWNERSHIP = frozenset(
+    {
+        DecisionKind.ASSIGN,
+        DecisionKind.CLAIM,
+        DecisionKind.RELEASE,
+        DecisionKind.TAKE_OVER,
+        DecisionKind.NOTE,
+    }
+)
+"""Whose an item is: these decide nothing about its attempt."""
 
 
 class FailedBy(StrEnum):

@@ -9,7 +9,6 @@ from ledger.lifecycle import Offer
 from ledger.models import Tenant, User
 from ledger.rules.vocabulary import DecisionKind, Effect
 from review.door import Entry, missing_right
-from review.queries.lists import OWNERSHIP
 from review.queries.page import ActionView
 from review.queries.values import Claim
 from review.queries.words import DECISION_LABELS
@@ -33,7 +32,7 @@ class Presser:
 
 def actions_of(presser: Presser, offers: Iterable[Offer]) -> tuple[ActionView, ...]:
     """Decisions first, in the ledger's order, then ownership."""
-    decisions = tuple(_decision(presser, offer) for offer in offers if offer.kind not in OWNERSHIP)
+    decisions = tuple(_decision(presser, offer) for offer in offers)
     return (*decisions, *_ownership(presser))
 
 

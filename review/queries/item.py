@@ -12,11 +12,11 @@ from ledger.approvals import Binding, binding_of
 from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
-from ledger.policies import InForce, rule_in_force, rule_of, rule_of_next_send
+from ledger.policies import rule_of, rule_of_next_send
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import ReviewReason
+from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
 from ledger.transactions import one_reading
 from review.door import Entry, enter, enter_among
 from review.duties import conflicts
@@ -30,7 +30,6 @@ from review.queries.history import (
     events_of,
     evidence_of,
 )
-from review.queries.lists import OWNERSHIP
 from review.queries.marked import marked_text
 from review.queries.page import (
     ActionView,
@@ -91,7 +90,6 @@ def item_arguments(user: User, item_id: str) -> Arguments:
 def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
     rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt)
-    in_force = InForce(binding.policy, binding.rule) if binding else _now_refusing(attempt)
     decisions = decisions_of(attempt)
     every_vote = cast_votes(decisions)
     return _Read(
@@ -99,7 +97,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         entry=entry,
         now=now,
         rule=rule,
-        standpoint=standpoint_of(attempt, rule=rule, in_force=in_force, now=now),
+        standpoint=standpoint_of(attempt, rule=rule, now=now),
         binding=binding,
         approval=waiting_approval(every_vote),
         case=unlocked_case(attempt.operation),
@@ -112,10 +110,6 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
 
 def _sends_by(read: _Read) -> Rule:
     return rule_of_next_send(read.attempt, read.standpoint.in_force)
-
-
-def _now_refusing(attempt: Attempt) -> InForce:
-    return rule_in_force(attempt.tenant_id, attempt.tool)
 
 
 def _page(read: _Read) -> ItemPage:

@@ -8,19 +8,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from ledger.models import Approval, Decision, ReviewItem, User
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind
+from ledger.rules.vocabulary import OWNERSHIP
 from review.queries.values import QueueFilters, Tab
 
 DECIDED_FOR = timedelta(hours=24)
-OWNERSHIP = frozenset(
-    {
-        DecisionKind.ASSIGN,
-        DecisionKind.CLAIM,
-        DecisionKind.RELEASE,
-        DecisionKind.TAKE_OVER,
-        DecisionKind.NOTE,
-    }
-)
 
 
 def open_items(tenant_ids: list[int]) -> QuerySet[ReviewItem]:

@@ -10,8 +10,9 @@ from django.db import connection
 from django.db.models import Count, Q, QuerySet, Value
 
 from ledger.models import Approval, Decision, ReviewItem, User
+from ledger.rules.vocabulary import OWNERSHIP
 from review.queries.cursor import after, read_cursor, write_cursor
-from review.queries.lists import OWNERSHIP, decided_items, matching, on_tab, open_items, waiting_items
+from review.queries.lists import decided_items, matching, on_tab, open_items, waiting_items
 from review.queries.rows import RowFacts, queue_row
 from review.queries.tenants import tenants_of
 from review.queries.urgency import ORDER, RulesOfList, by_urgency, rules_of, rules_of_pairs

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from ledger.authority import key_window_ends_at
 from ledger.models import Approval, Attempt, Decision, ReviewItem
 from ledger.queries.arguments import sentence_of
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from ledger.rules.vocabulary import HIGH_RISK, DecisionKind, Effect, ReviewReason
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
-from review.queries.urgency import HIGH_RISK, RulesOfList
+from review.queries.urgency import RulesOfList
 from review.queries.values import Claim, Closing, ContentHash, Owner, QueueRow
 from review.queries.words import REASON_WORDS
 
@@ -87,6 +88,4 @@ def closing_of(item: ReviewItem, last: Decision | None) -> Closing | None:
 
 def key_window_end(attempt: Attempt, rule: Rule | None) -> datetime | None:
     """Until when the provider honours the key; None where it keeps none or nothing was sent."""
-    if rule is None or not rule.idempotent or not rule.key_ttl_s or attempt.key_first_sent_at is None:
-        return None
-    return attempt.key_first_sent_at + timedelta(seconds=rule.key_ttl_s)
+    return key_window_ends_at(attempt, rule) if rule and rule.key_ttl_s else None

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ledger.authority import facts_now, facts_then, keys_of
 from ledger.models import ApiKey, Attempt, Operation
-from ledger.policies import InForce
+from ledger.policies import InForce, rule_in_force
 from ledger.rules.authority import Now, Reason, Refused, Then, check_authority
 from ledger.rules.policy import Rule
 from review.queries.arguments import MASKED, changes_between
@@ -41,7 +41,7 @@ class Standpoint:
         return answer.reasons if isinstance(answer, Refused) else ()
 
 
-def standpoint_of(attempt: Attempt, *, rule: Rule, in_force: InForce, now: datetime) -> Standpoint:
+def standpoint_of(attempt: Attempt, *, rule: Rule, now: datetime) -> Standpoint:
     """Gather the facts of one attempt; its operation, agent, owner and tenant are loaded with it."""
     operation = attempt.operation
     keys = keys_of(attempt.agent)
@@ -49,7 +49,7 @@ def standpoint_of(attempt: Attempt, *, rule: Rule, in_force: InForce, now: datet
         attempt=attempt,
         operation=operation,
         rule=rule,
-        in_force=in_force,
+        in_force=rule_in_force(attempt.tenant_id, attempt.tool),
         keys=keys,
         then=facts_then(attempt, with_approval=True),
         now=facts_now(operation, attempt, keys=keys, now=now, approval=None),

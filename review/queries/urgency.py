@@ -12,9 +12,8 @@ from django.db.models import Case, DateTimeField, F, IntegerField, Q, QuerySet, 
 from ledger.models import PolicySnapshot, ReviewItem
 from ledger.policies import policy_of
 from ledger.rules.policy import Rule
-from ledger.rules.vocabulary import Effect
+from ledger.rules.vocabulary import HIGH_RISK
 
-HIGH_RISK = frozenset({Effect.PAYMENT, Effect.DELETION, Effect.DEPLOYMENT})
 ORDER = ("late", "calm", "window_end", "opened_at", "pk")
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 

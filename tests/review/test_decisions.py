@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from guardian.shortcuts import remove_perm
 
 from ledger.lifecycle import Decided, DecisionRefused, LeaveGiven, LeaveRefused
-from ledger.models import Decision, Event, ReviewItem, Tenant, User
+from ledger.models import Attempt, Decision, Event, ReviewItem, Tenant, User
+from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ConfirmedBy, DecisionKind, FailedBy, ReviewReason
 from review import decisions, ownership
@@ -39,8 +42,16 @@ every_decision = pytest.mark.parametrize("decide", DECIDE.values(), ids=DECIDE.k
 
 @pytest.fixture
 def item(people: Cast) -> ReviewItem:
-    """A sent attempt whose tool has no look-up: everything may be decided about it."""
-    return make.item_of(make.for_a_person(people.key))
+    """A sent attempt that a fresh look-up did not find: everything may be decided about it."""
+    notes = {"effect": "write", "provider": "notes"}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, "note.add": notes})
+    attempt = make.unknown(people.key, "note.add", args={"title": "Printer is on fire"})
+    make.looked_up(attempt, LookedUpKind.ABSENT)
+    minute = timedelta(minutes=1)
+    Attempt.objects.filter(pk=attempt.pk).update(
+        lease_ended_at=F("lease_ended_at") - minute, last_negative_at=F("last_negative_at") - minute
+    )
+    return make.item_of(make.looked_up(attempt, LookedUpKind.ABSENT))
 
 
 def untouched(item: ReviewItem) -> bool:

@@ -7,8 +7,9 @@ from itertools import groupby
 
 from ledger.models import Attempt, Operation
 from ledger.queries.invariants.scope import Broken, Check, Scope
-from ledger.rules.outcome import FoldedAttempt, outcome_of
-from ledger.rules.states import Outcome, State
+from ledger.queries.outcomes import folded
+from ledger.rules.outcome import outcome_of
+from ledger.rules.states import Outcome
 from ledger.rules.vocabulary import EventKind
 
 CHUNK = 2_000
@@ -25,10 +26,10 @@ def outcome_is_the_fold_of_the_attempts(scope: Scope) -> Iterator[Broken]:
         attempts.iterator(chunk_size=CHUNK), key=lambda attempt: (attempt.tenant_id, attempt.operation_id)
     )
     for (tenant_id, operation_id), siblings in rows:
-        folded = outcome_of([_folded(attempt) for attempt in siblings])
+        said = outcome_of([folded(attempt) for attempt in siblings])
         stored = outcomes.get(operation_id)
-        if folded != stored:
-            yield Broken(tenant_id, operation_id, f"is {stored}, its attempts say {folded}")
+        if said != stored:
+            yield Broken(tenant_id, operation_id, f"is {stored}, its attempts say {said}")
 
 
 def settlements_are_numbered_without_gaps(scope: Scope) -> Iterable[Broken]:
@@ -101,17 +102,6 @@ def undelivered_has_a_next_time(scope: Scope) -> Iterable[Broken]:
         SELECT tenant_id, id, format('is %%s and nothing will send it', state) FROM ledger_delivery
         WHERE state IN ('PENDING', 'SENT') AND next_at IS NULL AND held_at IS NULL
     """)
-
-
-def _folded(attempt: Attempt) -> FoldedAttempt:
-    return FoldedAttempt(
-        state=State(attempt.state),
-        dispatched=attempt.dispatched_at is not None,
-        maybe_sent=attempt.maybe_sent,
-        relinked=attempt.relinked_to_id is not None,
-        rejected=attempt.failure == "rejected",
-        variant=attempt.number > 1 and attempt.descends_from_id is None,
-    )
 
 
 CHECKS: tuple[Check, ...] = (

@@ -9,12 +9,13 @@ from typing import Any
 
 from django.db import connection
 
+from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.models import Agent, ApiKey, Event, Operation, ReviewGroup, Run, Tenant, User
 from ledger.policies import publish_policy
-from ledger.rules.keys import format_api_key, secret_hash
 from ledger.transactions import database_clock, durable
+from tests.support import make
 
-ALL_VERBS = ["ingest", "read", "ack", "admin"]
+GRANT = Grant(scopes=["tool:*", "target:acct-*"], verbs=["ingest", "read", "ack", "admin"], days=1)
 
 POLICY: dict[str, Any] = {
     "default": "refuse",
@@ -39,21 +40,11 @@ class Cast:
 
     def key(self, *, agent: Agent | None = None, **changed: Any) -> tuple[str, ApiKey]:
         """A key's text and row. Like most keys, but for what is `changed`."""
-        key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-        fields = {
-            "verbs": ALL_VERBS,
-            "scopes": ["tool:*", "target:acct-*"],
-            "expires_at": database_clock() + timedelta(days=1),
-            **changed,
-        }
-        row = ApiKey.objects.create(
-            tenant=self.tenant,
-            agent=agent or self.agent,
-            key_id=key_id,
-            secret_hash=secret_hash(secret),
-            **fields,
-        )
-        return format_api_key(key_id, secret), row
+        text, row = create_key(agent=agent or self.agent, grant=GRANT)
+        for name, value in changed.items():
+            setattr(row, name, value)
+        row.save()
+        return text, row
 
     def revoked_key(self, *, days_ago: float) -> str:
         return self.key(revoked_at=database_clock() - timedelta(days=days_ago))[0]
@@ -68,13 +59,11 @@ class Cast:
 def new_cast() -> Cast:
     """A tenant nobody else uses, with the policy above in force."""
     name = f"t-{secrets.token_hex(4)}"
-    tenant = Tenant.objects.create(slug=name, name=name)
+    tenant = make.tenant(name)
     owner = User.objects.create(username=f"{name}-owner", email=f"{name}-owner@example.org")
     reviewer = User.objects.create(username=f"{name}-reviewer", email=f"{name}-reviewer@example.org")
-    group = ReviewGroup.objects.create(tenant=tenant, name="desk", is_first_owner=True)
-    group.members.add(reviewer)
-    agent = Agent.objects.create(tenant=tenant, name="robot", owner=owner)
-    cast = Cast(tenant, owner, reviewer, agent)
+    ReviewGroup.objects.get(tenant=tenant).members.add(reviewer)
+    cast = Cast(tenant, owner, reviewer, make.agent(tenant, owner, "robot"))
     cast.publish(POLICY)
     return cast
 

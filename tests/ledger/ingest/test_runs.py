@@ -103,3 +103,12 @@ def test_hostile_sequences_store_no_checkpoint(api: Api, sequence: object) -> No
     answer = api.put("/runs/r1/checkpoint", **{**CHECKPOINT, "sequence": sequence})
     assert answer.status_code in {400, 422}
     assert api.get("/runs/r1").json()["checkpoint"] is None
+
+
+def test_nobody_counts_in_advance_what_an_outcome_will_report(api: Api) -> None:
+    api.put("/runs/r1", limits={"tokens": 100})
+    attempt = sent_attempt(api, run="r1")
+    early = api.post("/runs/r1/usage", usage_id=f"attempt:{attempt['attempt_id']}", usage={"tokens": 1})
+    assert (early.status_code, slug_of(early)) == (422, "invalid-request")
+    post_outcome(api, attempt, result_ref="x", usage={"tokens": 70})
+    assert api.get("/runs/r1").json()["budget"]["tokens"]["spent"] == 70

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from ledger import lifecycle
@@ -104,6 +106,50 @@ def test_a_zombies_finding_makes_a_new_look_up_due_at_the_desk_too(people: Cast)
     assert attempt.state == State.MANUAL_REVIEW
     assert attempt.next_check_at is not None
     assert attempt.next_check_at <= database_clock()
+
+
+@pytest.mark.parametrize("receipt", [{"provider_request_id": "req_1"}, {"result_ref": "msg_1"}])
+def test_a_receipt_after_an_absent_stops_what_was_to_be_sent_again(
+    people: Cast, receipt: dict[str, str]
+) -> None:
+    attempt = absent_for_good(people)
+    attempt = make.reported(people.key, attempt, "unknown", **receipt)
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "conflicting_evidence")
+    assert not isinstance(make.ask_leave(people.key, attempt), LeaveGiven)
+
+
+def test_so_does_the_request_id_alone(people: Cast) -> None:
+    attempt = absent_for_good(people)
+    durable(
+        lambda: lifecycle.record_provider_request(
+            key=people.key, attempt_id=attempt.pk, worker_id="worker-1", provider_request_id="req_1"
+        )
+    )
+    assert make.fresh(attempt).reason == "conflicting_evidence"
+
+
+def absent_for_good(people: Cast) -> Attempt:
+    """Two spaced looks found nothing: it may be sent again."""
+    attempt = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT)
+    past = database_clock() - timedelta(minutes=2)
+    Attempt.objects.filter(pk=attempt.pk).update(lease_ended_at=past, last_negative_at=past)
+    attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+    assert attempt.state == State.FAILED_RETRYABLE
+    Attempt.objects.filter(pk=attempt.pk).update(send_again_at=None)
+    return attempt
+
+
+def test_a_closed_item_does_not_speak_for_a_later_question(people: Cast) -> None:
+    attempt = absent_for_good(people)
+    closed = make.item_of(attempt)
+    stricter = {**make.TOOLS, make.MAIL: {**make.TOOLS[make.MAIL], "key_ttl_s": 600}}
+    make.policy(people.tenant, by=people.admin, tools=stricter)
+    make.ask_leave(people.key, attempt)
+    assert make.item_of(attempt) != closed
+    with pytest.raises(lifecycle.DecisionRefused, match="closed") as refused:
+        durable(lambda: lifecycle.approve(item_id=closed.pk, by=people.approver, why="checked"))
+    assert refused.value.code == "already-decided"
+    assert not attempt.votes.exists()
 
 
 DONE_ELSEWHERE = Record(reference="re_2", content="same", state="done")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
-from ledger.models import Attempt, LookUp, ReviewItem, Settlement
+from ledger.models import ApiKey, Attempt, LookUp, ReviewItem, Settlement, User
 from ledger.rules.directive import Directive
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 from tests.support import make
@@ -46,12 +47,9 @@ def absent_twice(attempt: Attempt) -> Attempt:
     return make.looked_up(attempt, LookedUpKind.ABSENT)
 
 
-def vote(item: ReviewItem, *people: object, **more: object) -> lifecycle.Decided:
+def vote(item: ReviewItem, *people: User) -> None:
     for person in people:
-        decided = durable(
-            lambda person=person: lifecycle.approve(item_id=item.pk, by=person, why="checked", **more)
-        )
-    return decided
+        durable(partial(lifecycle.approve, item_id=item.pk, by=person, why="checked"))
 
 
 def test_a_receipt_confirms_and_settles(people: Cast) -> None:
@@ -73,6 +71,8 @@ def test_the_same_intent_again_is_the_same_attempt(people: Cast) -> None:
     intent = make.intent_of(operation_key="k")
     first, again = make.posted(people.key, intent), make.posted(people.key, intent)
     assert (first.kind, again.kind) == (IntentKind.CREATED, IntentKind.REPLAYED)
+    assert first.standing is not None
+    assert again.standing is not None
     assert first.standing.attempt.pk == again.standing.attempt.pk
     assert again.standing.directive is Directive.DISPATCH
 
@@ -82,6 +82,7 @@ def test_other_arguments_are_held_once_beside_the_first(people: Cast) -> None:
     variant = make.variant(people.key, attempt, {"to": "eve@example.org", "subject": "x"})
     again = make.posted(people.key, make.intent_of(args={"to": "third"}, operation_key="k"))
     assert again.kind is IntentKind.KEY_REUSED
+    assert again.standing is not None
     assert again.standing.attempt.pk == variant.pk
     assert variant.is_held
     assert variant.reason == "arguments_changed"
@@ -185,8 +186,8 @@ def test_leave_refuses_what_is_no_longer_authorised(people: Cast, thing: str) ->
     assert make.fresh(attempt).state == State.MANUAL_REVIEW
 
 
-def make_key(people: Cast):
-    return type(people.key).objects.select_related("agent__owner", "agent__tenant").get(pk=people.key.pk)
+def make_key(people: Cast) -> ApiKey:
+    return ApiKey.objects.select_related("agent__owner", "agent__tenant").get(pk=people.key.pk)
 
 
 def test_relinked_arguments_are_what_leave_carries(people: Cast) -> None:
@@ -240,7 +241,7 @@ def test_a_stale_epoch_settles_nothing(people: Cast) -> None:
             attempt_id=attempt.pk,
             epoch=2,
             provider=None,
-            looked_up=make.LookedUp(LookedUpKind.FOUND, (DONE,)),
+            looked_up=LookedUp(LookedUpKind.FOUND, (DONE,)),
         )
     )
     assert answer is None

@@ -6,6 +6,7 @@ import pytest
 
 from ledger import lifecycle
 from ledger.models import ApiKey, Attempt
+from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import durable
 from tests.support import make
@@ -81,3 +82,54 @@ def test_a_conflict_closes_only_when_all_it_names_is_confirmed(people: Cast) -> 
     make.reported(people.key, first, "succeeded", result_ref="msg_3")
     make.reported(people.key, second, "succeeded", result_ref="msg_1")
     assert make.item_of(first).closed_at is None
+
+
+def test_the_successor_in_flight_may_report_the_very_effect_that_is_confirmed(people: Cast) -> None:
+    first, second = in_conflict(people, result_ref="msg_1")
+    durable(
+        lambda: lifecycle.decide_conflict(
+            item_id=make.item_of(first).pk,
+            by=people.operator,
+            why="found it",
+            answer="happened",
+            reference="msg_1",
+        )
+    )
+    assert make.fresh(second).state == State.DISPATCHED
+    assert make.reported(people.key, second, "succeeded", result_ref="msg_1").state == State.SUPERSEDED
+
+
+def record_named(people: Cast, reference: str) -> Attempt:
+    """An attempt whose request id is known, tied by a person to a record of the provider."""
+    attempt = name_request(people.key, make.unknown(people.key), "req_1")
+    item = make.item_of(attempt)
+    durable(
+        lambda: lifecycle.relink_record(item_id=item.pk, by=people.operator, why="seen", reference=reference)
+    )
+    return make.fresh(attempt)
+
+
+def test_the_result_is_what_the_look_up_found_not_what_a_person_had_named(people: Cast) -> None:
+    found = Record(reference="re_1", content="same", state="done")
+    attempt = make.looked_up(record_named(people, "re_typo"), LookedUpKind.FOUND, found)
+    assert (attempt.state, attempt.result_ref) == (State.OUTCOME_CONFIRMED, "re_1")
+
+
+def test_the_result_is_what_the_last_person_said(people: Cast) -> None:
+    attempt = record_named(people, "re_typo")
+    item = make.item_of(attempt)
+    durable(
+        lambda: lifecycle.confirm_happened(item_id=item.pk, by=people.operator, why="seen", reference="re_1")
+    )
+    assert make.fresh(attempt).result_ref == "re_1"
+
+
+@pytest.mark.parametrize("reference", ["re_1\nre_2", "re_\u202e1", "re_\u200b1", "re_\x1b1"])
+def test_a_reference_that_deceives_is_no_evidence(people: Cast, reference: str) -> None:
+    item = make.item_of(make.unknown(people.key))
+    with pytest.raises(lifecycle.DecisionRefused, match="printable"):
+        durable(
+            lambda: lifecycle.confirm_happened(
+                item_id=item.pk, by=people.operator, why="seen", reference=reference
+            )
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ledger import lifecycle
@@ -14,7 +16,7 @@ from tests.support.cast import Cast, cast
 
 pytestmark = pytest.mark.django_db
 
-PLACE = {"run": "nightly", "step": "7"}
+PLACE: dict[str, Any] = {"run": "nightly", "step": "7"}
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_a_twin_is_held_at_birth(people: Cast) -> None:
     [{"run": "nightly", "step": "8"}, {"run": "weekly", "step": "7"}, {"run": "nightly"}, {}],
     ids=["step", "run", "no step", "no place"],
 )
-def test_another_place_is_no_twin(people: Cast, other: dict[str, str]) -> None:
+def test_another_place_is_no_twin(people: Cast, other: dict[str, Any]) -> None:
     make.dispatched(people.key, **PLACE)
     assert make.posted(people.key, make.intent_of(**other)).kind is IntentKind.CREATED
 

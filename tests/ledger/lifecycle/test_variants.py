@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from django.db import connection
 
@@ -36,7 +34,7 @@ def expire_approvals() -> None:
     """Their time is over; the database keeps it fixed, so it is moved past the triggers."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute("UPDATE ledger_approval SET expires_at = expires_at - %s", [timedelta(days=1)])
+        cursor.execute("UPDATE ledger_approval SET expires_at = expires_at - interval '1 day'")
         cursor.execute("SET LOCAL session_replication_role = origin")
     sweep_once()
 

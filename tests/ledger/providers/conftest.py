@@ -5,7 +5,11 @@ import pytest
 
 from ledger.http import close_connections
 from ledger.providers import pace
+from tests.support import localstripe
+from tests.support.localstripe import LocalStripe
 from tests.support.provider import ProviderProcess
+
+pytest.register_assert_rewrite("tests.ledger.providers.contract")
 
 TOKEN = "provider-secret"
 
@@ -35,3 +39,18 @@ def provider(running: ProviderProcess, monkeypatch: pytest.MonkeyPatch) -> Provi
     monkeypatch.setenv("PROVIDER_DEMO_TOKEN", TOKEN)
     running.set_mode("honest")
     return running
+
+
+@pytest.fixture(scope="module")
+def _localstripe() -> Iterator[LocalStripe]:
+    with LocalStripe() as running:
+        yield running
+        close_connections()
+
+
+@pytest.fixture
+def stripe(_localstripe: LocalStripe, monkeypatch: pytest.MonkeyPatch) -> LocalStripe:
+    """localstripe with nothing in it, and the ledger knowing the key to it."""
+    _localstripe.forget_everything()
+    monkeypatch.setenv("PROVIDER_STRIPE_KEY", localstripe.SECRET)
+    return _localstripe

@@ -17,7 +17,7 @@ from tests.support.provider import ProviderProcess
 def documented_send() -> dict[str, Any]:
     """The part of the configuration that the documentation shows for sending."""
     shown = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    part: dict[str, Any] = json.loads(shown[1])["send"]
+    part: dict[str, Any] = next(json.loads(text) for text in shown if text.startswith('{\n  "send"'))["send"]
     return part
 
 

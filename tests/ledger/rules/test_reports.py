@@ -44,6 +44,7 @@ def attempts(draw: st.DrawFn) -> ReportFacts:
         same_effect=draw(rarely) and (confirmed or state is State.OUTCOME_CONFIRMED),
         second_reference=draw(rarely),
         contradicted=draw(rarely),
+        found_absent=draw(rarely),
         no_new_send=draw(rarely),
     )
 
@@ -69,8 +70,8 @@ _THROUGH_UNKNOWN = {
 
 @given(attempts(), reports)
 def test_a_final_state_never_moves(facts: ReportFacts, report: Report) -> None:
-    assume(facts.state in FINAL)
-    assert judge(facts, report).to is None
+    final = replace(facts, state=State.OUTCOME_CONFIRMED) if facts.state not in FINAL else facts
+    assert judge(final, report).to is None
 
 
 @given(attempts(), reports)
@@ -105,6 +106,20 @@ def test_a_failure_is_believed_only_with_a_definite_class(facts: ReportFacts, re
         assert not facts.no_new_send
         assert not facts.contradicted
         assert facts.state in (State.DISPATCHED, State.UNKNOWN)
+
+
+@given(attempts(), reports)
+def test_a_receipt_ends_what_an_absent_allowed(facts: ReportFacts, report: Report) -> None:
+    sendable = replace(
+        facts,
+        state=State.FAILED_RETRYABLE,
+        sent=True,
+        reason=None,
+        found_absent=True,
+        key_revoked=False,
+    )
+    if report.receipt and not believed_no_effect(report):
+        assert judge(sendable, report).to not in (None, State.FAILED_RETRYABLE)
 
 
 @given(attempts(), reports)

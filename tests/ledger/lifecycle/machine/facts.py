@@ -1,0 +1,216 @@
+"""What is reported and found out about the model's operation, as the domain says what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.ledger.lifecycle.machine.model import FINAL, Operation, Tried
+
+NOTHING = {"absent", "nothing_happened"}
+RECEIPT_IS_EVIDENCE = {"hash_mismatch", "reversed", "several", "conflict"}
+
+
+@dataclass(frozen=True)
+class Said:
+    """A report. `definite`: it names an error class that can know that nothing happened."""
+
+    outcome: str  # succeeded, failed, unknown
+    result: str = ""
+    request: str = ""
+    definite: bool = False
+    retryable: bool = False
+    tool_calls: int = 0
+
+    @property
+    def named(self) -> set[str]:
+        return {self.result, self.request} - {""}
+
+    @property
+    def success(self) -> bool:
+        return self.outcome == "succeeded"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A look-up's answer: found, absent, unavailable, adapter_failed or no_lookup."""
+
+    kind: str
+    records: tuple[tuple[str, str, str], ...] = ()  # reference, content, state
+
+
+def report(op: Operation, a: Tried, said: Said) -> None:
+    """The agent says what became of an attempt."""
+    trusted, before = op.world.key_live, a.state
+    follows = _judge(op, a, said) if trusted else "lose" if a.state == "DISPATCHED" else "evidence"
+    if said.success or said.request:
+        op.void_all()
+    if trusted and said.success and before not in FINAL:
+        a.said_success = True
+    if trusted and said.request and not a.request:
+        a.request, a.positive = said.request, True
+    _settle(op, a, said, follows)
+
+
+def name_request(op: Operation, a: Tried, request: str) -> None:
+    """The provider's request id, told as soon as it is known."""
+    trusted, said = op.world.key_live, Said("unknown", request=request)
+    follows = _judge(op, a, said) if trusted else "lose" if a.state == "DISPATCHED" else "evidence"
+    if trusted and follows == "lose":
+        follows = "evidence"
+    op.void_all()
+    if trusted and not a.request:
+        a.request, a.positive = request, True
+    _settle(op, a, said, follows)
+
+
+def _judge(op: Operation, a: Tried, said: Said) -> str:
+    confirmed = op.confirmed
+    same_effect = confirmed is not None and bool(confirmed.own & said.named)
+    second = bool(a.request and said.request and said.request not in a.own)
+    if a.state in FINAL:
+        return _judge_final(a, said, second) if not same_effect else "evidence"
+    if not a.sent:
+        return "no_effect" if said.definite else "without_leave"
+    if confirmed and said.success and said.named:
+        return "same_effect" if same_effect else "conflict"
+    if second:
+        return "conflict"
+    if said.success:
+        return _judge_success(op, a, said)
+    if said.definite and not (a.said_success or a.positive) and a.state in ("DISPATCHED", "UNKNOWN"):
+        again = said.retryable and not (op.cancelled or a.closed)
+        return "retryable" if again else "no_effect"
+    if a.state == "FAILED_RETRYABLE" and a.by_absent and said.named and not said.definite:
+        return "conflict"  # the provider had it after all
+    return "lose" if a.state == "DISPATCHED" else "evidence"
+
+
+def _judge_final(a: Tried, said: Said, second: bool) -> str:
+    if a.state == "OUTCOME_CONFIRMED":
+        contradicts = second or (said.success and bool(said.named))
+    else:
+        contradicts = second or said.success or not (a.sent or said.definite)
+    return "conflict" if contradicts else "evidence"
+
+
+def _judge_success(op: Operation, a: Tried, said: Said) -> str:
+    if a.state == "MANUAL_REVIEW" and a.reason in RECEIPT_IS_EVIDENCE:
+        return "evidence"
+    if said.named and not op.tool.confirm_by_lookup:
+        return "confirm"
+    return {"FAILED_RETRYABLE": "conflict", "DISPATCHED": "lose"}.get(a.state, "evidence")
+
+
+def _settle(op: Operation, a: Tried, said: Said, follows: str) -> None:
+    if follows == "without_leave":
+        op.void_all()
+        op.to_review(a, "without_leave")
+        a.maybe_sent, a.settled = True, False
+    elif follows == "conflict":
+        op.contradict(a, said.named)
+    elif follows == "confirm":
+        op.confirm(a, name=said.result or said.request, actual=said.tool_calls)
+    elif follows == "same_effect":
+        op.go(a, "SUPERSEDED")
+    elif follows == "no_effect":
+        op.go(a, "FAILED")
+        a.reason = ""
+    elif follows == "retryable":
+        op.go(a, "FAILED_RETRYABLE")
+        a.by_absent = False
+    elif follows == "lose":
+        op.lose(a)
+
+
+def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
+    """The provider's answer about an attempt that was sent."""
+    earlier: set[str] = set().union(*(b.own for b in op.tried if b.number < a.number)) - a.own
+    found = [record for record in dict.fromkeys(seen.records) if record[0] not in earlier]
+    follows = "evidence" if stale else _find(op, a, seen, found)
+    if not stale:
+        a.last_answer = seen.kind
+        a.adapter_failures = a.adapter_failures + 1 if seen.kind == "adapter_failed" else 0
+        if _is_absent(seen, found) and a.spaced:
+            a.negatives, a.spaced = a.negatives + 1, False
+    if found:
+        op.void_all()
+        a.positive = a.positive or a.state not in FINAL
+    _apply(op, a, follows, found)
+
+
+def _is_absent(seen: Seen, found: list[tuple[str, str, str]]) -> bool:
+    return seen.kind in ("absent", "found") and not found
+
+
+def _find(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str, str]]) -> str:
+    if a.state == "UNKNOWN":
+        return _find_first(op, a, seen, found) or _find_existing(found) or _find_absent(op, a)
+    existing = _find_existing(found)
+    may = a.state in ("MANUAL_REVIEW", "FAILED_RETRYABLE") and existing != "in_progress"
+    return (existing if may else "") or "evidence"
+
+
+def _find_first(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str, str]]) -> str:
+    """What decides before it is asked what exists."""
+    if op.tool.read:
+        return "nothing_happened"
+    if seen.kind == "no_lookup":
+        return "review no_lookup"
+    if seen.kind == "adapter_failed":
+        return "review adapter" if a.adapter_failures >= 2 else "stay"
+    if seen.kind == "unavailable":
+        return "stay"
+    early = _is_absent(seen, found) and not (a.settled and a.negatives + int(a.spaced) >= 2)
+    if early or _find_existing(found) == "in_progress":
+        a.checks += 1
+        return "review unresolved" if a.checks >= op.tool.max_checks else "stay"
+    return ""
+
+
+def _find_existing(found: list[tuple[str, str, str]]) -> str:
+    if len(found) > 1:
+        return "review several"
+    if not found:
+        return ""
+    (_, content, state) = found[0]
+    if content == "other":
+        return "review hash_mismatch"
+    return {"reversed": "review reversed", "failed": "failed_there", "done": "confirm"}.get(state, state)
+
+
+def _find_absent(op: Operation, a: Tried) -> str:
+    """Proven absent: the rows in the domain's order."""
+    world = op.world
+    refused = not (world.key_live and world.tenant_active) or world.rule != a.rule
+    rows = (
+        (a.positive or a.said_success, "review conflict"),
+        (op.cancelled or a.closed, "absent"),
+        (not op.tool.idempotent, "review not_idempotent"),
+        (refused, "review authority"),
+        (op.sends() >= op.tool.max_attempts, "review attempts"),
+    )
+    return next((row for holds, row in rows if holds), "absent")
+
+
+def _apply(op: Operation, a: Tried, follows: str, found: list[tuple[str, str, str]]) -> None:
+    if follows.startswith("review "):
+        op.to_review(a, follows.removeprefix("review "))
+    elif follows == "confirm":
+        op.happened(a, found[0][0])
+    elif follows == "failed_there" or (follows in NOTHING and (op.cancelled or a.closed)):
+        op.go(a, "FAILED")
+        a.reason = "" if follows == "failed_there" or op.cancelled else "rejected"
+    elif follows in NOTHING:
+        op.go(a, "FAILED_RETRYABLE")
+        a.by_absent = follows == "absent"
+    elif follows == "evidence" and a.state in FINAL | {"FAILED_RETRYABLE"}:
+        strange = [record for record in found if not _agrees(op, a, record)]
+        if strange:
+            op.contradict(a, *({record[0]} for record in strange))
+
+
+def _agrees(op: Operation, a: Tried, record: tuple[str, str, str]) -> bool:
+    reference, content, state = record
+    if op.confirmed is not None and reference in op.confirmed.own:
+        return content == "same" and state in ("done", "in_progress")
+    return a.state == "FAILED" and state == "failed"

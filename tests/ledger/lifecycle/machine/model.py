@@ -1,0 +1,341 @@
+"""The attempt machine as the domain tells it: one operation in plain values, without database or rules.
+
+Every method is one thing that can happen; it changes the model as the domain says and, where somebody asked
+for something, answers with what they must have been told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+LIVE = {"INTENT_RECORDED", "DISPATCHED", "UNKNOWN", "FAILED_RETRYABLE"}
+FINAL = {"OUTCOME_CONFIRMED", "FAILED", "CANCELLED", "SUPERSEDED"}
+ASKED = {"UNKNOWN", "MANUAL_REVIEW"}
+MAY_HAVE_HAPPENED = {"DISPATCHED", "UNKNOWN", "MANUAL_REVIEW"}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What of a rule the machine turns on; `rules` names the versions a policy may put in force."""
+
+    lookup: bool = True
+    idempotent: bool = True
+    read: bool = False
+    confirm_by_lookup: bool = False
+    review_always: bool = False
+    approvals: int = 1
+    max_checks: int = 4
+    max_attempts: int = 3
+
+
+@dataclass
+class Approval:
+    rule: str
+    voters: frozenset[str]
+
+
+@dataclass
+class Tried:
+    """One attempt."""
+
+    number: int
+    content: str
+    rule: str
+    parent: int | None = None
+    state: str = "INTENT_RECORDED"
+    dispatched: bool = False
+    maybe_sent: bool = False
+    ever_held: bool = False
+    closed: bool = False
+    request: str = ""
+    result: str = ""
+    said_success: bool = False
+    positive: bool = False
+    conflict: bool = False  # an open item says that what is known contradicts itself
+    evidence: list[set[str]] = field(default_factory=list)  # what each contradiction named
+    reason: str = ""  # as far as later moves turn on it
+    settled: bool = False
+    spaced: bool = True
+    negatives: int = 0
+    checks: int = 0
+    adapter_failures: int = 0
+    last_answer: str = ""
+    by_absent: bool = False
+    resting: bool = False
+    votes: dict[str, str] = field(default_factory=dict)  # who, under which rule
+    approval: Approval | None = None
+    reserved: int = 0
+    posted: int = 0
+
+    @property
+    def sent(self) -> bool:
+        return self.dispatched or self.maybe_sent
+
+    @property
+    def held(self) -> bool:
+        return self.state == "MANUAL_REVIEW" and not self.sent
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE or (self.state == "MANUAL_REVIEW" and self.dispatched)
+
+    @property
+    def own(self) -> set[str]:
+        return {self.request, self.result} - {""}
+
+
+@dataclass
+class World:
+    """What lies outside the operation."""
+
+    rule: str = "first"  # which version of the tool's rule is in force; "none" refuses it
+    key_live: bool = True
+    tenant_active: bool = True
+    limit: int | None = None
+
+
+@dataclass
+class Operation:
+    """The operation with all its attempts, oldest first."""
+
+    tool: Tool
+    world: World
+    tried: list[Tried] = field(default_factory=list)
+    cancelled: bool = False
+
+    # --- questions -----------------------------------------------------------------------------------------
+
+    @property
+    def confirmed(self) -> Tried | None:
+        return next((a for a in self.tried if a.state == "OUTCOME_CONFIRMED"), None)
+
+    @property
+    def live(self) -> Tried | None:
+        return next((a for a in self.tried if a.live), None)
+
+    @property
+    def in_conflict(self) -> bool:
+        return any(a.conflict for a in self.tried)
+
+    @property
+    def held_variant(self) -> Tried | None:
+        return next((a for a in self.tried if a.held and a.number > 1), None)
+
+    def another_maybe_sent(self, than: Tried) -> bool:
+        return any(a.maybe_sent and a is not than and (a.state in ASKED or a.conflict) for a in self.tried)
+
+    def line(self, of: Tried) -> Iterator[Tried]:
+        numbers = {of.number}
+        for a in self.tried:
+            if a is of or a.parent in numbers:
+                numbers.add(a.number)
+                yield a
+
+    def speaker(self, of: Tried) -> Tried:
+        line = list(self.line(of))
+        return next((a for a in reversed(line) if a.sent and a.live), line[-1])
+
+    def sends(self) -> int:
+        return sum(a.dispatched for a in self.tried)
+
+    def wants_review(self, rule: str) -> bool:
+        return self.tool.review_always or rule == "review"
+
+    @property
+    def used(self) -> int:
+        return sum(a.reserved + a.posted for a in self.tried)
+
+    def outcome(self) -> str:
+        """The fold of the domain, for a machine without relinked operations."""
+        if self.confirmed:
+            return "confirmed"
+        counted = [a for a in self.tried if not a.held and a.state != "SUPERSEDED"]
+        variants = [a for a in counted if a.number > 1 and a.parent is None and a.reason == "rejected"]
+        counted = [a for a in counted if a.dispatched or a not in variants] or counted
+        if not counted or any(a.live or (a.maybe_sent and a.state in ASKED) for a in counted):
+            return "open"
+        return "cancelled" if counted[-1].state == "CANCELLED" else "failed"
+
+    # --- moves ---------------------------------------------------------------------------------------------
+
+    def go(self, a: Tried, to: str, *, person: bool = False, relinked: bool = False, actual: int = 0) -> None:
+        """One move with what always belongs to it: votes, conflict, reservation."""
+        a.state = to
+        if to in FINAL or to == "FAILED_RETRYABLE":
+            a.approval, a.votes = None, {}
+        a.conflict = False
+        if to not in ASKED:
+            a.evidence = []
+        if to == "FAILED_RETRYABLE":
+            a.resting = True
+        self._book(
+            a, spend=(to == "SUPERSEDED" and not relinked) or (to == "FAILED" and person), actual=actual
+        )
+
+    def _book(self, a: Tried, *, spend: bool, actual: int) -> None:
+        if a.state in MAY_HAVE_HAPPENED:
+            a.reserved = a.reserved or int(a.dispatched)
+        elif a.state == "OUTCOME_CONFIRMED":
+            a.reserved, a.posted = 0, actual or 1
+        else:
+            a.posted += a.reserved if spend else 0
+            a.reserved = 0
+
+    def void(self, a: Tried) -> None:
+        a.approval, a.votes = None, {}
+        if a.state == "INTENT_RECORDED" and a.ever_held:
+            self.go(a, "MANUAL_REVIEW")
+            a.reason = "approval_expired"
+
+    def void_all(self) -> None:
+        for a in self.tried:
+            self.void(a)
+
+    def to_review(self, a: Tried, reason: str) -> None:
+        if a.state == "DISPATCHED":
+            self.lose(a)
+        self.go(a, "MANUAL_REVIEW")
+        a.reason, a.conflict = reason, reason == "conflict"
+
+    def lose(self, a: Tried) -> None:
+        """Contact is lost."""
+        self.go(a, "UNKNOWN")
+        a.reason = ""
+
+    def contradict(self, a: Tried, *named: set[str]) -> None:
+        if a.state in FINAL:
+            a.evidence = a.evidence if a.conflict else []
+            a.conflict = True
+        else:
+            self.to_review(a, "conflict")
+        a.evidence += named
+
+    def confirm(self, a: Tried, *, name: str, actual: int = 0) -> None:
+        self.go(a, "OUTCOME_CONFIRMED", actual=actual)
+        a.result, a.positive, a.conflict = name or a.result, True, False
+        self.void_all()
+        for other in self.tried:
+            effects = ([other.own] if other.own else []) + other.evidence
+            if other is not a and other.conflict and effects and all(a.own & named for named in effects):
+                self.close_conflict(other)
+
+    def happened(self, a: Tried, name: str) -> None:
+        """It exists under this name; where another attempt is confirmed: the same effect, or a second."""
+        if self.confirmed is None:
+            self.confirm(a, name=name)
+        elif name in self.confirmed.own:
+            self.go(a, "SUPERSEDED", person=True)
+        else:
+            self.void_all()
+            self.contradict(a, {name})
+
+    def close_conflict(self, a: Tried) -> None:
+        a.conflict = False
+        if a.state not in FINAL:
+            self.go(a, "SUPERSEDED", person=True)
+
+    # --- what agents ask -----------------------------------------------------------------------------------
+
+    def post(self, content: str) -> str:
+        """An intent with this content. Answers created, replayed, held, key_reused or refused."""
+        world = self.world
+        if not (world.key_live and world.tenant_active) or (not self.tried and world.rule == "none"):
+            return "refused"
+        same = [a for a in self.tried if a.content == content]
+        if self.tried and not same:
+            return self._post_variant(content)
+        if not same:
+            first = self.insert(content, held=self.wants_review(world.rule))
+            return "held" if first.held else "created"
+        speaker = self.speaker(same[-1])
+        if speaker.held and speaker.number > 1 and speaker.parent is None:
+            return "key_reused"
+        if not self._follow_rule(speaker):
+            return "refused"
+        return "held" if speaker.held else "replayed"
+
+    def _post_variant(self, content: str) -> str:
+        if self.held_variant is None:
+            if self.world.rule == "none":
+                return "refused"
+            self.insert(content, held=True)
+        return "key_reused"
+
+    def insert(self, content: str, *, held: bool = False, parent: Tried | None = None) -> Tried:
+        a = Tried(len(self.tried) + 1, content, self.world.rule, parent.number if parent else None)
+        if held:
+            a.state, a.ever_held = "MANUAL_REVIEW", True
+        self.tried.append(a)
+        return a
+
+    def _follow_rule(self, a: Tried) -> bool:
+        """False where the policy now refuses what was never sent."""
+        if a.state != "INTENT_RECORDED" or a.ever_held or a.rule == self.world.rule:
+            return True
+        if self.world.rule == "none":
+            return False
+        if self.wants_review(self.world.rule):
+            self.go(a, "MANUAL_REVIEW")
+            a.ever_held = True
+        else:
+            a.rule = self.world.rule
+        return True
+
+    def leave(self, asked: Tried) -> Tried | None:
+        """The attempt that may be sent, or None."""
+        a = self.speaker(asked)
+        if not self._may_be_asked_for(a) or not self._follow_rule(a):
+            return None
+        if a.state == "FAILED_RETRYABLE" and a.ever_held:
+            self.to_review(a, "")
+        if a.held or not self._allowed(a):
+            return None
+        approved = a.approval is not None
+        a.approval, a.votes = None, {} if approved else a.votes
+        sent = a if a.state == "INTENT_RECORDED" else self.insert(a.content, parent=a)
+        if sent is not a:
+            self.go(a, "SUPERSEDED")
+        sent.dispatched, sent.state = True, "DISPATCHED"
+        sent.reserved = 1
+        return sent
+
+    def _may_be_asked_for(self, a: Tried) -> bool:
+        if self.confirmed or self.in_conflict or self.another_maybe_sent(a) or a.state in FINAL:
+            return False
+        if a.state == "DISPATCHED" or a.resting:
+            return False
+        if a.state in ASKED:
+            return a.approval is not None and self.fresh_absent(a)
+        return self.held_variant is None
+
+    def fresh_absent(self, a: Tried) -> bool:
+        if not self.tool.lookup or not a.sent:
+            return True
+        return a.settled and a.last_answer == "absent"
+
+    def _allowed(self, a: Tried) -> bool:
+        world, approval = self.world, a.approval
+        open_ = world.key_live and world.tenant_active and not self.cancelled and world.rule != "none"
+        left = world.limit is None or self.used + 1 <= world.limit
+        if a.ever_held or a.state in ASKED:
+            enough = approval is not None and len(approval.voters) >= self.tool.approvals
+            return open_ and left and enough and approval is not None and approval.rule == world.rule
+        changed = world.rule not in ("none", a.rule)
+        unprotected = a.dispatched and a.by_absent and not self.tool.idempotent and not self.tool.read
+        used_up = self.sends() >= self.tool.max_attempts
+        if a.state == "FAILED_RETRYABLE" and (changed or unprotected or used_up):
+            self.to_review(a, "")
+            return False
+        return open_ and left and not (changed or unprotected or used_up)
+
+    def cancel(self) -> None:
+        if self.cancelled:
+            return
+        self.cancelled = True
+        self.void_all()
+        for a in self.tried:
+            if a.state == "INTENT_RECORDED" or a.held:
+                self.go(a, "CANCELLED")
+            elif a.state == "FAILED_RETRYABLE":
+                self.go(a, "FAILED")

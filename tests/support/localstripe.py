@@ -1,0 +1,116 @@
+"""localstripe, a stand-in of Stripe with its API and its effects, as a process of its own.
+
+It keeps no idempotency keys: whoever repeats a request charges twice. It also cannot list refunds and payment
+intents from a time on, and lists the oldest first; the ledger must not depend on either.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+SECRET = "sk_test_localstripe"
+GOOD_CARD, DECLINED_CARD = "4242424242424242", "4000000000000341"
+
+
+class LocalStripe:
+    """The handle of one localstripe process, and a client of its API as an agent would be one."""
+
+    url = ""
+
+    def __enter__(self) -> Self:
+        """Start, and return once it listens."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.localstripe"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        found = re.search(r"http://[\d.:]+", self._process.stdout.readline())
+        assert found is not None, "localstripe did not start"
+        self.url = found[0]
+        self._client = httpx.Client(base_url=self.url, trust_env=False, timeout=30, headers=bearer())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+        self._process.kill()
+        self._process.communicate()
+
+    def post(self, target: str, **fields: Any) -> dict[str, Any]:
+        """One request of an agent; nested fields are written as Stripe wants them. Raises on an error."""
+        answer = self._client.post(f"/v1/{target}", data=as_form(fields))
+        made: dict[str, Any] = answer.raise_for_status().json()
+        return made
+
+    def refused(self, target: str, **fields: Any) -> int:
+        """The status of a request that does not succeed."""
+        return self._client.post(f"/v1/{target}", data=as_form(fields)).status_code
+
+    def forget_everything(self) -> None:
+        self._client.delete("/_config/data").raise_for_status()
+
+    def card(self, number: str = GOOD_CARD) -> str:
+        """A payment method."""
+        card = {"number": number, "exp_month": 12, "exp_year": 2099, "cvc": 123}
+        return str(self.post("payment_methods", type="card", card=card)["id"])
+
+    def effects(self, correlation_id: str) -> list[str]:
+        """The ids of everything that carries this correlation id, whatever became of it."""
+        return self.all_effects()[correlation_id]
+
+    def all_effects(self) -> Mapping[str, list[str]]:
+        """The same for every correlation id."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for kind in ("charges", "refunds", "payment_intents"):
+            for thing in self._client.get(f"/v1/{kind}", params={"limit": 100_000}).json()["data"]:
+                found[thing["metadata"].get("correlation_id", "")].append(thing["id"])
+        return found
+
+
+def bearer() -> dict[str, str]:
+    return {"Authorization": f"Bearer {SECRET}"}
+
+
+def as_form(fields: Mapping[str, Any]) -> dict[str, str]:
+    """`{"card": {"cvc": 1}}` as `card[cvc]=1`."""
+    flat: dict[str, str] = {}
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}[{inner}]": str(text) for inner, text in value.items()}
+        else:
+            flat[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return flat
+
+
+def main() -> None:
+    """Serve on a free port of this machine until the test that started it is gone."""
+    from aiohttp import web
+    from localstripe import resources, server
+
+    # It would write everything it holds to one file of the whole machine, at each change.
+    resources.Store.dump_to_disk = lambda _store: None
+    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    listening = socket.create_server(("127.0.0.1", 0))
+    web.run_app(server.app, sock=listening, print=lambda text: print(text, flush=True), access_log=None)
+
+
+if __name__ == "__main__":
+    main()
