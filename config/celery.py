@@ -24,6 +24,11 @@ app.conf.beat_schedule = {
         "schedule": SWEEP_EVERY_S,
         "options": {"expires": 2 * SWEEP_EVERY_S},
     },
+    "send": {
+        "task": "ledger.tasks.send",
+        "schedule": SWEEP_EVERY_S,
+        "options": {"expires": 2 * SWEEP_EVERY_S},
+    },
 }
 
 

@@ -21,6 +21,7 @@ from ledger.rules.authority import (
     check_authority,
     covers_target,
     covers_tool,
+    is_usable,
 )
 from ledger.rules.policy import Rule, target_of
 from ledger.transactions import remembered
@@ -30,21 +31,23 @@ def authority_for_leave(
     operation: Operation,
     attempt: Attempt,
     *,
-    key: ApiKey,
+    keys: Sequence[ApiKey],
     approval: Approval | None,
     needs_approval: bool,
     now: datetime,
     replay: bool = False,
 ) -> Allowed | Refused:
-    """May this key have leave for this attempt at `now`? `replay`: leave was given, so that what it used up
-    (budget, approval, attempts) is left aside."""
+    """May these keys (of several the best one speaks) have leave for this attempt at `now`?
+
+    `replay`: leave was given, so that what it used up (budget, approval, attempts) is left aside.
+    """
     then = facts_then(attempt, with_approval=needs_approval or replay)
     facts = facts_now(
         operation,
         attempt,
-        keys=(key,),
+        keys=keys,
         now=now,
-        approval=_approval_facts(approval, key.agent, replay=replay),
+        approval=_approval_facts(approval, keys[0].agent if keys else attempt.agent, replay=replay),
         budget_is_left=True if replay else None,
     )
     return check_authority(then, facts)
@@ -144,8 +147,16 @@ def key_window_ends_at(attempt: Attempt, rule: Rule) -> datetime | None:
 
 @remembered
 def keys_of(agent: Agent) -> list[ApiKey]:
-    """The keys of an agent, oldest first."""
-    return list(agent.keys.select_related("agent").order_by("created_at", "pk"))
+    """The keys with which an agent may ask for leave, oldest first: one that may only read sends nothing."""
+    asking = agent.keys.filter(verbs__contains=["ingest"])
+    return list(asking.select_related("agent").order_by("created_at", "pk"))
+
+
+def usable_keys(attempt: Attempt, keys: Sequence[ApiKey], now: datetime) -> list[ApiKey]:
+    """Those keys that are live and cover tool and target of the attempt."""
+    rule = rule_in_force(attempt.tenant_id, attempt.tool).rule or rule_of(attempt)
+    target = target_of(rule, stored_args(attempt))
+    return [key for key in keys if is_usable(key_facts(key, attempt.tool, target), now)]
 
 
 @remembered

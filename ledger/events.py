@@ -23,6 +23,7 @@ class Actor:
 
 
 RECONCILER = Actor(ActorKind.RECONCILER, "reconciler")
+SENDER = Actor(ActorKind.SENDER, "sender")
 SYSTEM = Actor(ActorKind.SYSTEM, "system")
 
 

@@ -13,6 +13,10 @@ POINTS = frozenset(
         "reconciler.claimed",
         "reconciler.answered",
         "reconciler.before_commit",
+        "sender.leave_committed",
+        "sender.before_send",
+        "sender.sent",
+        "sender.before_commit",
         "leave.before_commit",
         "decision.before_commit",
     }

@@ -22,6 +22,10 @@ class InForce:
     def rule_hash(self) -> str | None:
         return self.rule.rule_hash if self.rule else None
 
+    @property
+    def executor(self) -> str | None:
+        return self.rule.executor if self.rule else None
+
 
 def publish_policy(
     *, tenant: Tenant, document: dict[str, Any], by: User | None
@@ -68,6 +72,14 @@ def rule_of(attempt: Attempt) -> Rule:
     return rule
 
 
+def rule_of_next_send(attempt: Attempt, in_force: InForce) -> Rule:
+    """The rule its next send will be under: the one in force, which an unsent attempt follows and a successor
+    is born under. One that was ever held keeps its own until it is sent; so does all, where none is in force.
+    """
+    keeps_its_own = attempt.held_at is not None and not attempt.was_sent
+    return rule_of(attempt) if keeps_its_own or in_force.rule is None else in_force.rule
+
+
 def policy_of(snapshot: PolicySnapshot) -> Policy:
     """The snapshot as a value. It never changes, so it is parsed once per process."""
     cached = _PARSED.get(snapshot.pk)
@@ -77,6 +89,20 @@ def policy_of(snapshot: PolicySnapshot) -> Policy:
 
 
 _PARSED: dict[int, tuple[str, Policy]] = {}
+
+
+def tools_sent_by_the_ledger() -> dict[int, frozenset[str]]:
+    """Tenant → the names and globs of its rules, of whatever version, by which the ledger itself sends."""
+    found: dict[int, frozenset[str]] = {}
+    for pk, tenant_id, hashed in PolicySnapshot.objects.values_list("pk", "tenant_id", "content_hash"):
+        if hashed not in _SENT_BY_LEDGER:
+            _SENT_BY_LEDGER[hashed] = policy_of(PolicySnapshot.objects.get(pk=pk)).sent_by_the_ledger()
+        if _SENT_BY_LEDGER[hashed]:
+            found[tenant_id] = found.get(tenant_id, frozenset()) | _SENT_BY_LEDGER[hashed]
+    return found
+
+
+_SENT_BY_LEDGER: dict[str, frozenset[str]] = {}
 
 
 def rule_editor(tenant_id: int, tool: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from ledger.reconciliation import reconcile_once, sweep_once
+from ledger.reconciliation import reconcile_once, send_once, sweep_once
 
 
 @shared_task(name="ledger.tasks.sweep")
@@ -17,3 +17,9 @@ def sweep() -> None:
 def reconcile() -> None:
     if reconcile_once().more:
         reconcile.apply_async(retry=False, expires=4)
+
+
+@shared_task(name="ledger.tasks.send")
+def send() -> None:
+    if send_once().more:
+        send.apply_async(retry=False, expires=4)

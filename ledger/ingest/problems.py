@@ -120,7 +120,8 @@ _CONTENT = (
     ),
     ProblemKind(
         "args-required", "Arguments or their hash are required", 422,
-        "An intent names what is to be sent: args, or at least args_hash.",
+        "An intent names what is to be sent: args, or at least args_hash; args where the ledger itself is to "
+        "send it.",
         "Send args. With only args_hash, no person can approve or correct a new send.",
     ),
     ProblemKind(

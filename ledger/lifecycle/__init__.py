@@ -12,12 +12,13 @@ from ledger.lifecycle.decisions import (
 )
 from ledger.lifecycle.findings import apply_answer
 from ledger.lifecycle.intents import record_intent
-from ledger.lifecycle.leave import give_leave
+from ledger.lifecycle.leave import give_leave, give_leave_to_ledger
 from ledger.lifecycle.offers import Offer, offers_for
 from ledger.lifecycle.outcomes import (
     declare_worker_dead,
     extend_lease,
     record_outcome,
+    record_own_outcome,
     record_provider_request,
 )
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
@@ -42,6 +43,7 @@ from ledger.lifecycle.values import (
     Standing,
     UnknownObject,
 )
+from ledger.lifecycle.waiting import keep_waiting
 
 __all__ = [
     "CheckpointNotGrowing",
@@ -73,12 +75,15 @@ __all__ = [
     "end_wait_for_agent",
     "extend_lease",
     "give_leave",
+    "give_leave_to_ledger",
+    "keep_waiting",
     "note",
     "offers_for",
     "open_run",
     "recheck",
     "record_intent",
     "record_outcome",
+    "record_own_outcome",
     "record_provider_request",
     "record_run_checkpoint",
     "record_usage",

@@ -37,6 +37,8 @@ def record_intent(*, key: ApiKey, intent: Intent) -> IntentAnswer:
     reasons = _refused(key, intent, in_force, known=known is not None)
     if reasons:
         return _refuse(key, intent, reasons)
+    if known is None and intent.args_bytes is None and in_force.executor == "ledger":
+        return IntentAnswer(IntentKind.ARGS_REQUIRED)
     operation = known or _insert_operation(key, intent)
     if operation is not None and known is None:
         return _create(key, intent, in_force, operation)

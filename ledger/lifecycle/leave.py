@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
-from ledger.authority import as_stored, authority_for_leave
+from ledger.authority import authority_for_leave
 from ledger.budgets import lock_accounts
-from ledger.events import agent_actor
 from ledger.faults import fault_point
+from ledger.lifecycle.askers import Asker, agent_asks, credentials, ledger_asks
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.freshness import made_due, proven_absent_lately
 from ledger.lifecycle.identity import insert_attempt
@@ -20,7 +21,7 @@ from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.twins import hold_for_twin, lock_twins
 from ledger.lifecycle.values import LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Approval, ApprovalUse, Attempt
-from ledger.policies import InForce, rule_in_force, rule_of
+from ledger.policies import InForce, rule_in_force, rule_of, rule_of_next_send
 from ledger.rules.authority import Reason, Refused
 from ledger.rules.budgets import How
 from ledger.rules.scopes import narrowed
@@ -36,92 +37,141 @@ _TO_THE_DESK = (
 """Refusals that no waiting mends: they move a FAILED_RETRYABLE attempt to a person."""
 
 
+_ASK_AGAIN_AT_LEAST = timedelta(seconds=2)
+_ASK_AGAIN_AT_MOST = timedelta(minutes=2)
+"""Between these, a refused send of the ledger is asked for again after a tenth of the time it waited."""
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """One question for leave about one locked attempt: who asks, with which keys, under which policy."""
+
+    case: Case
+    attempt: Attempt
+    asker: Asker
+    keys: Sequence[ApiKey]
+    in_force: InForce
+
+
 def give_leave(
     *, key: ApiKey, attempt_id: str, worker_id: str, leave_id: str, args_hash: str
 ) -> LeaveGiven | LeaveRefused:
-    """Give permission to send, once, or say why not.
+    """Give an agent permission to send, once, or say why not.
 
     The first time INTENT_RECORDED becomes DISPATCHED. For a new send the earlier attempt becomes SUPERSEDED
     and attempt n+1 is inserted and DISPATCHED in this one transaction; until then look-ups of it go on. The
     same agent, worker and `leave_id` inside the lease get the same answer again while authority holds.
     """
-    with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, asked):
+    asker = agent_asks(key=key, worker_id=worker_id, leave_id=leave_id, args_hash=args_hash)
+    return _leave(attempt_id, asker)[1]
+
+
+def give_leave_to_ledger(*, attempt_id: str, worker_id: str, leave_id: str) -> LeaveGiven | LeaveRefused:
+    """Give the ledger itself permission to send, with the live keys of the attempt's agent: the same door.
+
+    What is refused and may be allowed later is not asked for again at once.
+    """
+    ask, answer = _leave(attempt_id, ledger_asks(worker_id=worker_id, leave_id=leave_id))
+    if isinstance(answer, LeaveRefused):
+        wait_for_a_better_time(ask.case, ask.attempt, soon=answer.problem is LeaveProblem.IN_FLIGHT)
+    return answer
+
+
+def wait_for_a_better_time(case: Case, attempt: Attempt, *, soon: bool = False) -> None:
+    """Put off the next try of the ledger to send this; the longer it waits, the rarer it is tried. `soon`: a
+    look-up is on its way."""
+    if attempt.state == State.DISPATCHED or attempt.state in FINAL:
+        return
+    waited = timedelta(0) if soon else (case.now - attempt.entered_state_at) / 10
+    again_at = case.now + min(max(waited, _ASK_AGAIN_AT_LEAST), _ASK_AGAIN_AT_MOST)
+    case.change(attempt, send_again_at=max(again_at, attempt.send_again_at or again_at))
+
+
+def _leave(attempt_id: str, asker: Asker) -> tuple[_Ask, LeaveGiven | LeaveRefused]:
+    with locked_attempt(attempt_id, tenant_id=asker.tenant_id, actor=asker.actor) as (case, asked):
         attempt = case.speaker(asked)
         lock_accounts(case.operation.run_id)
         lock_twins(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
-        key, case.now = as_stored(key), database_clock()
-        if _is_same_life(case, attempt, key, worker_id, leave_id):
-            return _again(case, attempt, key, args_hash)
-        problem = _problem(case, attempt, args_hash)
-        if problem:
-            return _refused(case, attempt, problem)
-        in_force = rule_in_force(attempt.tenant_id, attempt.tool)
-        refusal = (
-            _follow_rule(case, attempt, in_force)
-            or _check_authority(case, attempt, key)
-            or _check_twins(case, attempt)
-        )
-        if refusal:
-            return refusal
-        sent = _dispatch(case, attempt, key, in_force, worker_id, leave_id)
-        fault_point("leave.before_commit")
-        return LeaveGiven(sent, case.operation, replayed=False)
+        keys, case.now = asker.keys(attempt), database_clock()
+        ask = _Ask(case, attempt, asker, keys, rule_in_force(attempt.tenant_id, attempt.tool))
+        return ask, _again(ask) if _is_same_life(ask) else _first(ask)
 
 
-def _is_same_life(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, leave_id: str) -> bool:
+def _first(ask: _Ask) -> LeaveGiven | LeaveRefused:
+    problem = _problem(ask)
+    if problem:
+        return _refused(ask, problem)
+    refusal = _follow_rule(ask) or _check_authority(ask) or _check_twins(ask)
+    if refusal:
+        return refusal
+    sent = _dispatch(ask)
+    fault_point("leave.before_commit")
+    return LeaveGiven(sent, ask.case.operation, replayed=False)
+
+
+def _is_same_life(ask: _Ask) -> bool:
+    attempt = ask.attempt
     return (
         attempt.state == State.DISPATCHED
-        and attempt.agent_id == key.agent_id
-        and (attempt.worker_id, attempt.leave_id) == (worker_id, leave_id or worker_id)
+        and rule_of(attempt).executor == ask.asker.executor
+        and ask.asker.is_holder(attempt)
         and attempt.lease_until is not None
-        and case.now < attempt.lease_until
+        and ask.case.now < attempt.lease_until
     )
 
 
-def _again(case: Case, attempt: Attempt, key: ApiKey, args_hash: str) -> LeaveGiven | LeaveRefused:
-    if args_hash != attempt.args_hash:
-        return _refused(case, attempt, LeaveProblem.ARGS_CHANGED)
+def _again(ask: _Ask) -> LeaveGiven | LeaveRefused:
+    case, attempt = ask.case, ask.attempt
+    if ask.asker.args_hash not in (None, attempt.args_hash):
+        return _refused(ask, LeaveProblem.ARGS_CHANGED)
     authority = authority_for_leave(
-        case.operation, attempt, key=key, approval=None, needs_approval=False, now=case.now, replay=True
+        case.operation, attempt, keys=ask.keys, approval=None, needs_approval=False, now=case.now, replay=True
     )
     if isinstance(authority, Refused):
-        return _not_authorised(case, attempt, authority)
+        return _not_authorised(ask, authority)
     return LeaveGiven(attempt, case.operation, replayed=True)
 
 
-Row = tuple[LeaveProblem, Callable[[Case, Attempt], bool]]
+Row = tuple[LeaveProblem, Callable[[_Ask], bool]]
 
 
-def _waits_for_variant(case: Case, attempt: Attempt) -> bool:
-    return attempt.state in WAITS_FOR_AGENT and case.held_variant() is not None
+def _must_wait_for_another(ask: _Ask) -> bool:
+    return ask.case.has_open_conflict or ask.case.undecided_send_beside(ask.attempt)
 
 
-def _unapproved(state: State) -> Callable[[Case, Attempt], bool]:
-    return lambda case, attempt: attempt.state == state and attempt.pk not in case.approvals
+def _is_anothers_to_send(ask: _Ask) -> bool:
+    """Who sends is decided by the rule of the send that is asked for, not by that of an earlier one."""
+    return rule_of_next_send(ask.attempt, ask.in_force).executor != ask.asker.executor
 
 
-def _backing_off(case: Case, attempt: Attempt) -> bool:
-    return attempt.send_again_at is not None and case.now < attempt.send_again_at
+def _waits_for_variant(ask: _Ask) -> bool:
+    unsent = ask.attempt.state in WAITS_FOR_AGENT
+    return unsent and ask.case.held_variant() is not None
 
 
-def _look_up_first(case: Case, attempt: Attempt) -> bool:
+def _unapproved(state: State) -> Callable[[_Ask], bool]:
+    return lambda ask: ask.attempt.state == state and ask.attempt.pk not in ask.case.approvals
+
+
+def _backing_off(ask: _Ask) -> bool:
+    return ask.attempt.send_again_at is not None and ask.case.now < ask.attempt.send_again_at
+
+
+def _look_up_first(ask: _Ask) -> bool:
     """An approved new send rests on a fresh *absent* where the tool can be looked up; else one is made
     due."""
-    if attempt.state not in OPEN_QUESTION or proven_absent_lately(attempt, case.now):
+    if ask.attempt.state not in OPEN_QUESTION or proven_absent_lately(ask.attempt, ask.case.now):
         return False
-    made_due(case, attempt)
+    made_due(ask.case, ask.attempt)
     return True
 
 
 _ROWS: tuple[Row, ...] = (
-    (LeaveProblem.ALREADY_DONE, lambda case, _attempt: case.confirmed is not None),
-    (LeaveProblem.IN_FLIGHT, lambda _case, attempt: attempt.state == State.DISPATCHED),
-    (
-        LeaveProblem.ON_HOLD,
-        lambda case, attempt: case.has_open_conflict or case.undecided_send_beside(attempt),
-    ),
-    (LeaveProblem.LEDGER_EXECUTES, lambda _case, attempt: rule_of(attempt).executor == "ledger"),
-    (LeaveProblem.ILLEGAL_TRANSITION, lambda _case, attempt: attempt.state in FINAL),
+    (LeaveProblem.ALREADY_DONE, lambda ask: ask.case.confirmed is not None),
+    (LeaveProblem.IN_FLIGHT, lambda ask: ask.attempt.state == State.DISPATCHED),
+    (LeaveProblem.ON_HOLD, _must_wait_for_another),
+    (LeaveProblem.LEDGER_EXECUTES, _is_anothers_to_send),
+    (LeaveProblem.ILLEGAL_TRANSITION, lambda ask: ask.attempt.state in FINAL),
     (LeaveProblem.ON_HOLD, _waits_for_variant),
     (LeaveProblem.ON_HOLD, _unapproved(State.MANUAL_REVIEW)),
     (LeaveProblem.IN_FLIGHT, _unapproved(State.UNKNOWN)),
@@ -129,40 +179,42 @@ _ROWS: tuple[Row, ...] = (
 )
 
 
-def _problem(case: Case, attempt: Attempt, args_hash: str) -> LeaveProblem | None:
+def _problem(ask: _Ask) -> LeaveProblem | None:
     for problem, holds in _ROWS:
-        if holds(case, attempt):
+        if holds(ask):
             return problem
-    if args_hash != attempt.args_hash:
+    if ask.asker.args_hash not in (None, ask.attempt.args_hash):
         return LeaveProblem.ARGS_CHANGED
-    return LeaveProblem.IN_FLIGHT if _look_up_first(case, attempt) else None
+    return LeaveProblem.IN_FLIGHT if _look_up_first(ask) else None
 
 
-def _follow_rule(case: Case, attempt: Attempt, in_force: InForce) -> LeaveRefused | None:
-    refused = follow_rule(case, attempt, in_force)
+def _follow_rule(ask: _Ask) -> LeaveRefused | None:
+    case, attempt = ask.case, ask.attempt
+    refused = follow_rule(case, attempt, ask.in_force)
     if refused:
-        return _not_authorised(case, attempt, Refused(refused))
+        return _not_authorised(ask, Refused(refused))
     if attempt.state == State.FAILED_RETRYABLE and attempt.held_at is not None:
         move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_REQUIRED)
-        return _refused(case, attempt, LeaveProblem.ON_HOLD)
-    return _refused(case, attempt, LeaveProblem.ON_HOLD) if attempt.is_held else None
+        return _refused(ask, LeaveProblem.ON_HOLD)
+    nothing_to_send = ask.asker.executor == "ledger" and attempt.args_bytes is None
+    return _refused(ask, LeaveProblem.ON_HOLD) if attempt.is_held or nothing_to_send else None
 
 
-def _check_authority(case: Case, attempt: Attempt, key: ApiKey) -> LeaveRefused | None:
+def _check_authority(ask: _Ask) -> LeaveRefused | None:
     authority = authority_for_leave(
-        case.operation,
-        attempt,
-        key=key,
-        approval=case.approvals.get(attempt.pk),
-        needs_approval=needs_approval(attempt),
-        now=case.now,
+        ask.case.operation,
+        ask.attempt,
+        keys=ask.keys,
+        approval=ask.case.approvals.get(ask.attempt.pk),
+        needs_approval=needs_approval(ask.attempt),
+        now=ask.case.now,
     )
-    return _not_authorised(case, attempt, authority) if isinstance(authority, Refused) else None
+    return _not_authorised(ask, authority) if isinstance(authority, Refused) else None
 
 
-def _check_twins(case: Case, attempt: Attempt) -> LeaveRefused | None:
-    held = hold_for_twin(case, attempt, case.approvals.get(attempt.pk))
-    return _refused(case, attempt, LeaveProblem.ON_HOLD) if held else None
+def _check_twins(ask: _Ask) -> LeaveRefused | None:
+    held = hold_for_twin(ask.case, ask.attempt, ask.case.approvals.get(ask.attempt.pk))
+    return _refused(ask, LeaveProblem.ON_HOLD) if held else None
 
 
 def needs_approval(attempt: Attempt) -> bool:
@@ -170,11 +222,10 @@ def needs_approval(attempt: Attempt) -> bool:
     return attempt.held_at is not None or attempt.state in OPEN_QUESTION
 
 
-def _refused(case: Case, attempt: Attempt, problem: LeaveProblem) -> LeaveRefused:
-    standing = standing_in(case, attempt)
-    return LeaveRefused(
-        problem, standing, retry_after_s=standing.retry_after_s or _wait_s(problem, case, attempt)
-    )
+def _refused(ask: _Ask, problem: LeaveProblem) -> LeaveRefused:
+    standing = standing_in(ask.case, ask.attempt)
+    wait_s = standing.retry_after_s or _wait_s(problem, ask.case, ask.attempt)
+    return LeaveRefused(problem, standing, retry_after_s=wait_s)
 
 
 def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:
@@ -184,9 +235,10 @@ def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:
     return max(1, math.ceil((until - case.now).total_seconds()))
 
 
-def _not_authorised(case: Case, attempt: Attempt, authority: Refused) -> LeaveRefused:
+def _not_authorised(ask: _Ask, authority: Refused) -> LeaveRefused:
     """The refusal is kept in the history; three reasons bring a FAILED_RETRYABLE attempt to a person."""
-    _record_refusal(case, attempt, [str(reason) for reason in authority.reasons])
+    case, attempt = ask.case, ask.attempt
+    record_refusal(case, attempt, [str(reason) for reason in authority.reasons])
     if attempt.state == State.FAILED_RETRYABLE:
         to_desk = [review for reason, review in _TO_THE_DESK if reason in authority.reasons]
         if to_desk:
@@ -194,22 +246,21 @@ def _not_authorised(case: Case, attempt: Attempt, authority: Refused) -> LeaveRe
     return LeaveRefused(LeaveProblem.NOT_AUTHORISED, standing_in(case, attempt), reasons=authority.reasons)
 
 
-def _record_refusal(case: Case, attempt: Attempt, reasons: list[str]) -> None:
-    """An agent that keeps asking is refused once in the history, until something else happens."""
+def record_refusal(case: Case, attempt: Attempt, reasons: list[str]) -> None:
+    """Whoever keeps asking is refused once in the history, until something else happens."""
     last = case.operation.events.order_by("-sequence").first()
     told = last is not None and last.kind == EventKind.LEAVE_REFUSED and last.attempt_id == attempt.pk
     if not (told and last is not None and last.data["reasons"] == reasons):
         case.record(EventKind.LEAVE_REFUSED, attempt, reasons=reasons)
 
 
-def _dispatch(
-    case: Case, attempt: Attempt, key: ApiKey, in_force: InForce, worker_id: str, leave_id: str
-) -> Attempt:
+def _dispatch(ask: _Ask) -> Attempt:
+    case, attempt, asker = ask.case, ask.attempt, ask.asker
     approval = _use(case, attempt)
-    scopes = narrowed(attempt.scopes, key.scopes)
-    sent = (
-        attempt if attempt.state == State.INTENT_RECORDED else _successor(case, attempt, in_force, approval)
-    )
+    held_scopes, whose = credentials(case, attempt, asker, ask.keys)
+    scopes = narrowed(attempt.scopes, held_scopes)
+    first = attempt.state == State.INTENT_RECORDED
+    sent = attempt if first else _successor(case, attempt, ask.in_force, approval)
     timeout_s = rule_of(sent).dispatch_timeout_s
     move(
         case,
@@ -218,12 +269,13 @@ def _dispatch(
         how=How.LEAVE,
         dispatched_at=case.now,
         key_first_sent_at=sent.key_first_sent_at or case.now,
-        worker_id=worker_id,
-        leave_id=leave_id or worker_id,
+        worker_id=asker.worker_id,
+        leave_id=asker.leave_id,
         lease_until=case.now + timedelta(seconds=timeout_s),
         lease_epoch=sent.lease_epoch + 1,
         scopes=scopes,
-        said={"worker_id": worker_id, "key": key.key_id, "approval": approval.pk if approval else None},
+        send_again_at=None,
+        said={"worker_id": asker.worker_id, **whose, "approval": approval.pk if approval else None},
     )
     if approval:
         _record_use(case, approval, sent)

@@ -11,7 +11,7 @@ from ledger.authority import key_window_ends_at
 from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.possible import is_closed_to, why_not
 from ledger.models import Attempt, ReviewItem
-from ledger.policies import rule_of
+from ledger.policies import InForce, rule_of, rule_of_next_send
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
@@ -58,9 +58,12 @@ def _approve_consequence(case: Case, attempt: Attempt) -> str:
         return "The policy refuses this tool."
     votes = len(open_votes(attempt, case.now))
     who = _votes_line(binding, votes)
+    by_ledger = rule_of_next_send(attempt, InForce(binding.policy, binding.rule)).executor == "ledger"
     if not attempt.was_sent:
-        return f"Sends the first provider call once its agent asks for leave. {who}"
-    return f"Sends 1 new provider call with the same key as before; {_key_line(case, attempt)}. {who}"
+        when = "at once, by the ledger itself" if by_ledger else "once its agent asks for leave"
+        return f"Sends the first provider call {when}. {who}"
+    whose = "The ledger itself sends" if by_ledger else "Sends"
+    return f"{whose} 1 new provider call with the same key as before; {_key_line(case, attempt)}. {who}"
 
 
 def _votes_line(binding: Binding, votes: int) -> str:

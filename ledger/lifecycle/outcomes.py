@@ -1,12 +1,13 @@
-"""What agents report about what they sent. Facts are always accepted."""
+"""What is reported about what was sent, by agents or by the ledger itself. Facts are always accepted."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from ledger.authority import as_stored
-from ledger.events import agent_actor
+from ledger.events import SENDER, agent_actor
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
@@ -33,18 +34,26 @@ _LEASE_AT_MOST = 20  # times the dispatch timeout, counted from leave
 def record_outcome(*, key: ApiKey, attempt_id: str, report: OutcomeReport) -> OutcomeAnswer:
     """Store what the agent says, and settle what it settles. The same report again changes nothing."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
-        key = as_stored(key)
-        said = report.as_data | _by_revoked(key)
-        if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
-            return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
-        case.record(EventKind.OUTCOME_REPORTED, attempt, **said)
-        follows = _judged(case, attempt, key, report.as_rule, report.result_ref, report.provider_request_id)
-        _keep_evidence(case, attempt, report, trusted=key.revoked_at is None)
-        _apply(case, attempt, follows, report)
-        count_usage_of(case, attempt, report.usage)
-        return OutcomeAnswer(
-            standing_in(case, attempt), evidence_only=_settled_nothing(follows), replayed=False
-        )
+        return _record(case, attempt, report, as_stored(key))
+
+
+def record_own_outcome(*, attempt_id: str, report: OutcomeReport) -> OutcomeAnswer:
+    """Store what became of a send that the ledger made itself: judged like an agent's report."""
+    with locked_attempt(attempt_id, tenant_id=None, actor=SENDER) as (case, attempt):
+        return _record(case, attempt, report, None)
+
+
+def _record(case: Case, attempt: Attempt, report: OutcomeReport, key: ApiKey | None) -> OutcomeAnswer:
+    said = report.as_data | _by_revoked(key)
+    if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
+        return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
+    case.record(EventKind.OUTCOME_REPORTED, attempt, **said)
+    heard = _as_its_sender_knows(attempt, key, report.as_rule)
+    follows = _judged(case, attempt, key, heard, report.result_ref, report.provider_request_id)
+    _keep_evidence(case, attempt, report, trusted=not _is_revoked(key))
+    _apply(case, attempt, follows, report)
+    count_usage_of(case, attempt, report.usage)
+    return OutcomeAnswer(standing_in(case, attempt), evidence_only=_settled_nothing(follows), replayed=False)
 
 
 def record_provider_request(
@@ -106,14 +115,14 @@ def declare_worker_dead(*, key: ApiKey, worker_id: str) -> list[Standing]:
 
 
 def _judged(
-    case: Case, attempt: Attempt, key: ApiKey, report: Report, result_ref: str, request_id: str
+    case: Case, attempt: Attempt, key: ApiKey | None, report: Report, result_ref: str, request_id: str
 ) -> Settles:
     confirmed, references = case.confirmed, {result_ref, request_id}
     facts = ReportFacts(
         state=State(attempt.state),
         sent=attempt.was_sent,
         reason=ReviewReason(attempt.reason) if attempt.reason else None,
-        key_revoked=key.revoked_at is not None,
+        key_revoked=_is_revoked(key),
         confirm_by_lookup=rule_of(attempt).confirm == "lookup",
         other_confirmed=confirmed is not None and confirmed.pk != attempt.pk,
         same_effect=confirmed is not None and is_same_effect(confirmed, references),
@@ -195,9 +204,21 @@ def _holds_lease(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, leas
     )
 
 
-def _by_revoked(key: ApiKey) -> dict[str, str]:
+def _as_its_sender_knows(attempt: Attempt, key: ApiKey | None, report: Report) -> Report:
+    """That nothing happened only its sender can know: of what the ledger sends, no agent proves it."""
+    if key is None or not attempt.was_sent or rule_of(attempt).executor != "ledger":
+        return report
+    return replace(report, no_effect=False)
+
+
+def _is_revoked(key: ApiKey | None) -> bool:
+    """Is it the word of a revoked key? What the ledger did itself it says without one."""
+    return key is not None and key.revoked_at is not None
+
+
+def _by_revoked(key: ApiKey | None) -> dict[str, str]:
     """What a revoked key says settles nothing: the same words of a live key are another report."""
-    return {"by_revoked_key": key.key_id} if key.revoked_at is not None else {}
+    return {"by_revoked_key": key.key_id} if key is not None and key.revoked_at is not None else {}
 
 
 def _was_told(attempt: Attempt, kind: EventKind, said: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from ledger.lifecycle.moves import move
 from ledger.models import Attempt
 from ledger.policies import InForce
 from ledger.rules.authority import Reason
+from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason
 
@@ -14,14 +15,15 @@ from ledger.rules.vocabulary import EventKind, ReviewReason
 def follow_rule(case: Case, attempt: Attempt, in_force: InForce) -> tuple[Reason, ...]:
     """Bring an INTENT_RECORDED attempt that was never held under the rule in force.
 
-    The new rule lets it go: re-linked. It wants review: held. It forbids the tool: the reasons are returned
+    The new rule lets it go: re-linked. It wants review, or the ledger to send what it knows only the hash of:
+    held. It forbids the tool: the reasons are returned
     and nothing changes. What was sent or ever held keeps its rule.
     """
     if attempt.state != State.INTENT_RECORDED or attempt.held_at or in_force.rule_hash == attempt.rule_hash:
         return ()
     if in_force.rule is None or in_force.snapshot is None:
         return (Reason.POLICY_REFUSED,)
-    if in_force.rule.review == "always":
+    if in_force.rule.review == "always" or _cannot_be_sent(attempt, in_force.rule):
         hold(case, attempt, ReviewReason.POLICY_CHANGED)
         return ()
     before = attempt.rule_hash
@@ -34,6 +36,11 @@ def follow_rule(case: Case, attempt: Attempt, in_force: InForce) -> tuple[Reason
         policy=in_force.snapshot.version,
     )
     return ()
+
+
+def _cannot_be_sent(attempt: Attempt, rule: Rule) -> bool:
+    """The ledger sends stored arguments; of a hash-only intent there are none."""
+    return rule.executor == "ledger" and attempt.args_bytes is None
 
 
 def hold(case: Case, attempt: Attempt, reason: ReviewReason) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.values import Standing
 from ledger.models import Approval, Attempt
-from ledger.policies import rule_of
+from ledger.policies import rule_in_force, rule_of_next_send
 from ledger.rules.directive import Directive, StandingFacts, directive_of
 from ledger.rules.states import WAITS_FOR_AGENT, Outcome, State
 
@@ -65,9 +65,17 @@ def _directive(case: Case, attempt: Attempt) -> Directive:
             on_hold=case.has_open_conflict or _waits_for_another(case, attempt, approved=approved),
             approved=approved,
             backing_off=attempt.send_again_at is not None and case.now < attempt.send_again_at,
-            ledger_executes=rule_of(attempt).executor == "ledger",
+            ledger_executes=_ledger_sends_next(attempt, state, approved=approved),
         )
     )
+
+
+def _ledger_sends_next(attempt: Attempt, state: State, *, approved: bool) -> bool:
+    """Would the next send be the ledger's own? Asked only where there is one to come."""
+    if state not in WAITS_FOR_AGENT and not approved:
+        return False
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+    return rule_of_next_send(attempt, in_force).executor == "ledger"
 
 
 def _waits_for_another(case: Case, attempt: Attempt, *, approved: bool) -> bool:

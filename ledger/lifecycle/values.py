@@ -58,6 +58,7 @@ class IntentKind(StrEnum):
     HELD = "held"
     KEY_REUSED = "key_reused"
     REFUSED = "refused"
+    ARGS_REQUIRED = "args_required"
 
 
 @dataclass(frozen=True)

@@ -50,5 +50,14 @@ def decision_id() -> str:
     return _new("dec_")
 
 
+def sender_id() -> str:
+    """One pass of the ledger's own sender, as an agent's `worker_id` names one life of one process."""
+    return _new("snd_")
+
+
+def leave_id() -> str:
+    return _new("lve_")
+
+
 def approval_id() -> str:
     return _new("apr_")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
 
 from ledger.rules.reconcile import LookedUp
 
@@ -37,6 +38,42 @@ class Adapter(Protocol):
     """
 
     def look_up(self, question: Question) -> LookedUp: ...
+
+
+class SentKind(StrEnum):
+    """What became of one send, as far as its answer says."""
+
+    ACCEPTED = "accepted"  # it happened; the reference is the receipt
+    REFUSED = "refused"  # the provider will not do it, and did not
+    NOT_SENT = "not_sent"  # nothing left here
+    UNKNOWN = "unknown"  # everything else
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendAnswer:
+    """One send's answer. `reachable`: did the provider answer at all readably? None: it was not asked."""
+
+    kind: SentKind
+    reference: str = ""
+    request_id: str = ""
+    error_class: str = ""
+    detail: str = ""
+    reachable: bool | None = None
+
+
+@runtime_checkable
+class SendingAdapter(Adapter, Protocol):
+    """A provider through which the ledger itself can send.
+
+    `send` sends exactly once and never again by itself: what it asks is fixed by `call`, with the provider
+    key and the correlation id in it. It answers ACCEPTED only with a reference, REFUSED and NOT_SENT only
+    where that is certain, and UNKNOWN for everything else; whatever it raises is taken for UNKNOWN.
+    `wants_rest_s`: for so long the provider is to be left alone, so leave is not even asked for.
+    """
+
+    def send(self, call: Question) -> SendAnswer: ...
+
+    def wants_rest_s(self) -> float: ...
 
 
 class AdapterMisconfigured(Exception):

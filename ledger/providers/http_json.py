@@ -29,6 +29,8 @@ from ledger.providers.reading import (
     comparable,
     content_of,
     next_in,
+    state_of,
+    status_of,
     unknown_words,
 )
 from ledger.providers.templates import Unaskable, filled, filled_and_encoded
@@ -51,6 +53,10 @@ class HttpAdapter:
         if configuration.auth is not None:
             configuration.auth.secret()
         return cls(configuration)
+
+    @property
+    def configuration(self) -> Configuration:
+        return self._configuration
 
     def look_up(self, question: Question) -> LookedUp:
         """Ask for what carries this operation's marks, page by page, and say what was found."""
@@ -138,10 +144,10 @@ class HttpAdapter:
         )
 
     def _state(self, item: Mapping[str, Any]) -> RecordState | None:
-        return self._configuration.state.always or self._configuration.state.words.get(self._status(item))
+        return state_of(item, self._configuration.state)
 
     def _status(self, item: Mapping[str, Any]) -> str:
-        return as_word(pointer(item, self._configuration.state.pointer or ""))[:LONGEST_WORD]
+        return status_of(item, self._configuration.state)
 
     def _kept(self, item: Mapping[str, Any]) -> Mapping[str, object]:
         """The record as evidence: whole where it is small, else the parts that were looked at."""

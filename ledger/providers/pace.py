@@ -23,6 +23,12 @@ def pace(host: str, rate_per_s: float) -> None:
     time.sleep(turn - now)
 
 
+def turn_in_s(host: str) -> float:
+    """How long until this host's next turn; 0 where it is now."""
+    with _lock:
+        return max(0.0, _free_at.get(host, 0.0) - time.monotonic())
+
+
 def hold(account: str, retry_after: str) -> None:
     """Ask this account nothing for so long; `retry_after` is the header's text, seconds or anything else."""
     wanted_s = float(retry_after) if retry_after.isdecimal() and retry_after.isascii() else USUAL_HOLD_S

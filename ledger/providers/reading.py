@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 
 from ledger import http
 from ledger.providers.base import Question
-from ledger.providers.fields import Auth
-from ledger.providers.pace import held_for_s, hold, pace
+from ledger.providers.fields import Auth, RecordState
+from ledger.providers.pace import held_for_s, hold, pace, turn_in_s
+from ledger.providers.parts import StateWords
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.pointers import pointer
 
@@ -32,6 +33,10 @@ HASH_ONLY = "only a hash of the arguments is known, so what is found could not b
 
 class Unreadable(Exception):
     """No whole, readable answer; says nothing about what happened."""
+
+
+class NotNow(Unreadable):
+    """The provider wants to be left alone for a while. Nothing was sent."""
 
 
 class TooLong(Unreadable):
@@ -61,18 +66,36 @@ class Reader:
 
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Page:
         """One page. Raises what NO_ANSWER lists, and AdapterMisconfigured without a secret."""
-        host = urlsplit(url).netloc
-        account = f"{host} {self.auth.env if self.auth else ''}"
-        _check_not_held(account)
-        pace(host, self.rate_per_s)
-        answer = http.request("GET", url, headers={**self.headers, **(headers or {}), **self._secret()})
-        if answer.status == 429:
-            hold(account, answer.headers.get("retry-after", ""))
+        answer = self.ask("GET", url, headers or {})
         if answer.status != 200:
             return Page(answer.status, None)
         if answer.cut:
             raise TooLong("its answer is longer than 64 kB; ask for smaller pages")
         return Page(200, document(answer.body), answer.headers.get("link", ""))
+
+    def ask(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None = None
+    ) -> http.Response:
+        """One request at its turn. Raises NotNow, AddressRefused or NotConnected (nothing was sent), or
+        NoAnswer."""
+        host, account = self._whose(url)
+        _check_not_held(account)
+        pace(host, self.rate_per_s)
+        answer = http.request(
+            method, url, headers={**self.headers, **headers, **self._secret()}, content=content
+        )
+        if answer.status == 429:
+            hold(account, answer.headers.get("retry-after", ""))
+        return answer
+
+    def wants_rest_s(self, url: str) -> float:
+        """How long nothing may be asked at this address."""
+        host, account = self._whose(url)
+        return max(held_for_s(account), turn_in_s(host))
+
+    def _whose(self, url: str) -> tuple[str, str]:
+        host = urlsplit(url).netloc
+        return host, f"{host} {self.auth.env if self.auth else ''}"
 
     def _secret(self) -> Mapping[str, str]:
         return {self.auth.header: f"{self.auth.prefix}{self.auth.secret()}"} if self.auth else {}
@@ -81,7 +104,7 @@ class Reader:
 def _check_not_held(account: str) -> None:
     left_s = held_for_s(account)
     if left_s:
-        raise Unreadable(f"it answered 429 and wants to be left alone for {left_s:.1f} s more")
+        raise NotNow(f"it answered 429 and wants to be left alone for {left_s:.1f} s more")
 
 
 def check_ok(status: int) -> None:
@@ -137,6 +160,15 @@ def content_of(
 
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
+
+
+def state_of(item: Mapping[str, Any], words: StateWords) -> RecordState | None:
+    """What the record's status means; None where nobody configured that word."""
+    return words.always or words.words.get(status_of(item, words))
+
+
+def status_of(item: Mapping[str, Any], words: StateWords) -> str:
+    return as_word(pointer(item, words.pointer or ""))[:LONGEST_WORD]
 
 
 def unknown_words(words: set[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ledger.providers.base import Adapter, AdapterMisconfigured
+from ledger.providers.base import Adapter, AdapterMisconfigured, SendingAdapter
 from ledger.providers.configuration import parse_configuration
-from ledger.providers.http_json import HttpAdapter
+from ledger.providers.http_send import http_adapter
 from ledger.providers.stripe import StripeAdapter
 from ledger.providers.stripe_configuration import parse_stripe_configuration
 
@@ -25,7 +25,7 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "stripe": parse_stripe_configuration,
 }
 ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {
-    "http": HttpAdapter.configured,
+    "http": http_adapter,
     "stripe": StripeAdapter.configured,
 }
 
@@ -39,6 +39,16 @@ def adapter_for(provider: ProviderRow) -> Adapter:
         raise AdapterMisconfigured(
             f"provider {provider.name!r}, {error.path or '/'}", error.problem
         ) from None
+
+
+def sender_for(provider: ProviderRow) -> SendingAdapter:
+    """The adapter of a provider, where it can send. Raises AdapterMisconfigured."""
+    adapter = adapter_for(provider)
+    if not isinstance(adapter, SendingAdapter):
+        raise AdapterMisconfigured(
+            f"provider {provider.name!r}, /send", "it does not say how to send, so the ledger cannot"
+        )
+    return adapter
 
 
 def check_configuration(adapter: str, config: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, timedelta
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ MARGIN = timedelta(hours=1)
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _ARGS = "args"
+_WHOLE_ARGS = "{args}"
 
 
 class Unaskable(Exception):
@@ -41,6 +43,39 @@ def filled(template: str, question: Question) -> str:
 def filled_and_encoded(template: str, question: Question) -> str:
     """As filled, each value percent-encoded, so that it cannot add a part to the address."""
     return _PLACEHOLDER.sub(lambda found: quote(_segment(found[1], question), safe=""), template)
+
+
+def problem_with_body(template: object) -> str | None:
+    """What is wrong with a JSON template, in which texts hold placeholders; None for a good one."""
+    if isinstance(template, str):
+        return None if template == _WHOLE_ARGS else problem_with(template)
+    if isinstance(template, Mapping):
+        parts = list(template.values())
+    else:
+        parts = template if isinstance(template, list) else []
+    return next((problem for part in parts if (problem := problem_with_body(part))), None)
+
+
+def filled_body(template: object, question: Question) -> object:
+    """The template with values. A text that is one placeholder becomes the value itself, of whatever type;
+    `{args}` becomes all the arguments. Raises Unaskable where there is no value."""
+    if isinstance(template, Mapping):
+        return {name: filled_body(part, question) for name, part in template.items()}
+    if isinstance(template, list):
+        return [filled_body(part, question) for part in template]
+    if not isinstance(template, str):
+        return template
+    alone = _PLACEHOLDER.fullmatch(template)
+    return _whole_value(alone[1], question) if alone else filled(template, question)
+
+
+def _whole_value(name: str, question: Question) -> object:
+    if name in FACTS:
+        return _value(name, question)
+    value = pointer(question.args, name.removeprefix(_ARGS))
+    if value is None:
+        raise Unaskable(f"{{{name}}} is not known for this operation")
+    return value
 
 
 def _segment(name: str, question: Question) -> str:

@@ -59,7 +59,7 @@ def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
 
 def _reconcile(claim: Claim, report: ReconcileReport) -> None:
     attempt = Attempt.objects.select_related("operation", "policy").get(pk=claim.attempt_id)
-    provider = _provider_of(attempt)
+    provider = provider_named(attempt.tenant_id, rule_of(attempt).provider)
     looked_up = _ask(attempt, provider)
     fault_point("reconciler.answered")
     follows = durable(lambda: _apply(claim, provider, looked_up))
@@ -80,9 +80,9 @@ def _apply(claim: Claim, provider: Provider | None, looked_up: LookedUp) -> str 
     return follows.row if follows else None
 
 
-def _provider_of(attempt: Attempt) -> Provider | None:
-    name = rule_of(attempt).provider
-    return Provider.objects.filter(tenant_id=attempt.tenant_id, name=name).first() if name else None
+def provider_named(tenant_id: int, name: str | None) -> Provider | None:
+    """How a tenant's provider is asked; None where nobody has added it."""
+    return Provider.objects.filter(tenant_id=tenant_id, name=name).first() if name else None
 
 
 def _ask(attempt: Attempt, provider: Provider | None) -> LookedUp:

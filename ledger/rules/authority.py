@@ -141,6 +141,11 @@ def covers_target(scopes: Iterable[str], target: str | None) -> bool:
     return target is None or (target != "" and _covers(scopes, "target:", target))
 
 
+def is_usable(key: KeyFacts, at: datetime) -> bool:
+    """Could this key alone carry the send?"""
+    return not key.revoked and not _passed(key.expires_at, at) and key.covers_tool and key.covers_target
+
+
 def _covers(scopes: Iterable[str], verb: str, text: str) -> bool:
     return any(scope.startswith(verb) and glob_matches(scope.removeprefix(verb), text) for scope in scopes)
 

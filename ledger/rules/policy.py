@@ -124,6 +124,12 @@ class Policy:
         matching = [name for name in self.tools if glob_matches(name, tool)]
         return self.tools[min(matching, key=_specificity)] if matching else self.default
 
+    def sent_by_the_ledger(self) -> frozenset[str]:
+        """The names and globs of the rules whose executor is the ledger; `*` where the default is one."""
+        named = {name for name, rule in self.tools.items() if rule.executor == "ledger"}
+        by_default = self.default is not None and self.default.executor == "ledger"
+        return frozenset(named | {"*"} if by_default else named)
+
 
 def target_of(rule: Rule, args: Mapping[str, object] | None) -> str | None:
     """The text a key's `target:` scopes must cover. None: the rule names no target.

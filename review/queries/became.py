@@ -153,7 +153,9 @@ def _corrected(attempt: Attempt) -> str:
 def _standing(attempt: Attempt, *, said: bool) -> tuple[str, ...]:
     """Where an attempt stands. `said`: how it was closed says so already."""
     if attempt.state == State.OUTCOME_CONFIRMED:
-        return (f"confirmed {attempt.result_ref or attempt.provider_request_id}".strip(),)
+        reference = attempt.result_ref or attempt.provider_request_id
+        by_person = said and attempt.confirmed_by == ConfirmedBy.OPERATOR
+        return (reference if by_person else f"confirmed {reference}".strip(),)
     if said:
         return ()
     words = {

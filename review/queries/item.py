@@ -12,7 +12,7 @@ from ledger.approvals import Binding, binding_of
 from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
-from ledger.policies import rule_of
+from ledger.policies import rule_of, rule_of_next_send
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import Reason
 from ledger.rules.policy import Rule
@@ -123,6 +123,10 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
     )
 
 
+def _sends_by(read: _Read) -> Rule:
+    return rule_of_next_send(read.attempt, read.standpoint.in_force)
+
+
 def _page(read: _Read) -> ItemPage:
     item, attempt, now = read.entry.item, read.attempt, read.now
     operation, reason = attempt.operation, ReviewReason(item.reason)
@@ -156,7 +160,7 @@ def _page(read: _Read) -> ItemPage:
         closing=closing,
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),
-        next_step=next_step(item, read.rule, _approval_to_come(read), now),
+        next_step=next_step(item, read.rule, _approval_to_come(read), now, sends_by=_sends_by(read)),
         evidence=evidence_of(attempt, read.rule, now),
         arguments=arguments_of(attempt, read.rule),
         then_now=then_now_rows(read.standpoint),

@@ -13,11 +13,19 @@ from review.queries.values import NextStep
 CLOSED = NextStep("Nothing: this question is closed", None, "Nothing happens.")
 
 
-def next_step(item: ReviewItem, rule: Rule | None, approval: Approval | None, now: datetime) -> NextStep:
-    """The next automatic step about one item. `approval`: the one that waits to be used, if any."""
+def next_step(
+    item: ReviewItem,
+    rule: Rule | None,
+    approval: Approval | None,
+    now: datetime,
+    *,
+    sends_by: Rule | None = None,
+) -> NextStep:
+    """The next automatic step about one item. `approval`: the one that waits to be used, if any. `sends_by`:
+    the rule of its next send, where that is known to be another one."""
     attempt = item.attempt
     if approval is not None:
-        return _approved(approval, now)
+        return _approved(approval, sends_by or rule, now)
     if item.closed_at is not None:
         return CLOSED
     if attempt.state == State.UNKNOWN:
@@ -27,13 +35,16 @@ def next_step(item: ReviewItem, rule: Rule | None, approval: Approval | None, no
     return _for_a_person(item, attempt, now)
 
 
-def _approved(approval: Approval, now: datetime) -> NextStep:
+def _approved(approval: Approval, rule: Rule | None, now: datetime) -> NextStep:
     if approval.expires_at <= now:
         return NextStep(
             "The approval has expired", approval.expires_at, "The question comes back; nothing is sent."
         )
+    by_ledger = rule is not None and rule.executor == "ledger"
     return NextStep(
-        "The agent may ask for leave until the approval expires",
+        "The ledger itself asks for leave and sends it, until the approval expires"
+        if by_ledger
+        else "The agent may ask for leave until the approval expires",
         approval.expires_at,
         "The approval expires unused and the question comes back; nothing is sent.",
     )

@@ -28,8 +28,11 @@ from review.queries import (
     ItemPage,
     Mark,
     NotVisible,
+    QueueFilters,
+    Tab,
     item_arguments,
     item_page,
+    queue,
 )
 from review.queries.arguments import INLINE_BYTES
 from tests.support import make
@@ -368,6 +371,17 @@ class TestVotes:
         assert ("no longer covers this send" in consequence) is bool(reasons)
         assert all(reason in consequence for reason in reasons)
 
+    def test_where_the_ledger_sends_it_says_so(self, people: Cast) -> None:
+        rule = {**make.TOOLS[make.DEPLOY], "executor": "ledger", "provider": "cloud"}
+        make.policy(people.tenant, tools={make.DEPLOY: rule})
+        item = make.item_of(make.held(people.key))
+        approve = action(item_page(people.viewer, item.pk), DecisionKind.APPROVE)
+        assert "at once, by the ledger itself" in approve.consequence
+        decisions.approve(people.approver, item.pk, why="go")
+        assert "The ledger itself asks for leave" in item_page(people.viewer, item.pk).next_step.what
+        (row,) = queue(people.viewer, QueueFilters(tab=Tab.WAITING)).rows
+        assert row.next_step.what == item_page(people.viewer, item.pk).next_step.what
+
     def test_a_success_that_arrives_voids_it_with_its_cause(self, people: Cast) -> None:
         attempt = make.for_a_person(people.key)
         decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
@@ -408,7 +422,7 @@ class TestWhatBecameOfIt:
         decisions.confirm_happened(people.operator, make.item_of(happened).pk, why="seen", reference="tkt_7")
         decisions.confirm_did_not_happen(people.operator, make.item_of(failed).pk, why="not there")
         decisions.reject(people.operator, make.item_of(rejected).pk, why="no", what="did_not")
-        assert self.headline(people, happened) == "Confirmed by operator → confirmed tkt_7"
+        assert self.headline(people, happened) == "Confirmed by operator → tkt_7"
         assert self.headline(people, failed) == "Confirmed not to have happened by operator"
         assert self.headline(people, rejected) == "Rejected by operator"
 

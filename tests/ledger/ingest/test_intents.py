@@ -74,6 +74,15 @@ def test_arguments_or_their_hash_are_required(api: Api) -> None:
     assert (answer.status_code, slug_of(answer)) == (422, "args-required")
 
 
+def test_what_the_ledger_sends_needs_more_than_a_hash(api: Api, cast: Cast) -> None:
+    answer = post_intent(api, tool="own.send", args=None, args_hash=hash_of(ARGS))
+    assert (answer.status_code, slug_of(answer)) == (422, "args-required")
+    assert not Operation.objects.filter(tenant=cast.tenant).exists()
+    assert post_intent(api, tool="own.send").status_code == 201
+    again = post_intent(api, tool="own.send", args=None, args_hash=hash_of(ARGS))
+    assert (again.status_code, again.json()["directive"]) == (200, "in_flight"), "it is known already"
+
+
 def test_a_key_of_255_characters_is_one_and_kept_exactly(api: Api) -> None:
     key = "é" * 254 + "\U0001f600"
     made = new_attempt(api, operation_key=key)

@@ -15,6 +15,7 @@ GOOD: dict[str, Any] = {
     "content": {"/amount": "/amount"},
 }
 CANARY = {"request": {"url": "https://p.test/refunds/canary"}, "pointer": "/id", "value": "canary"}
+SEND: dict[str, Any] = {"url": "https://p.test/refunds", "body": {"c": ["{correlation_id}", "{args/n}"]}}
 
 
 def test_the_least_there_can_be() -> None:
@@ -30,6 +31,20 @@ def test_everything_there_can_be() -> None:
         "rate_per_s": 0.5,
         "max_pages": 3,
         "absent_status": [404, 410],
+        "send": {
+            **SEND,
+            "method": "PUT",
+            "headers": {"Idempotency-Key": "{idempotency_key}"},
+            "accepted": [200, 202],
+            "no_effect": {"404": "refused", "409": "refused"},
+            "answer": {
+                "record": "/data",
+                "reference": "/number",
+                "request_id": "/request",
+                "state": {"always": "done"},
+                "content": {},
+            },
+        },
     }
     check_configuration("http", {**GOOD, **more})
 
@@ -88,6 +103,21 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"rate_per_s": True}, "/rate_per_s: a number from"),
     ({"max_pages": 101}, "/max_pages: a number from 1 to 100"),
     ({"extra": 1}, "/extra: no such field"),
+    ({"send": {}}, "/send/url: a printable text"),
+    ({"send": {**SEND, "method": "GET"}}, "/send/method: one of POST"),
+    ({"send": {**SEND, "body": {"a": ["{x}"]}}}, "/send/body: {x} is no placeholder"),
+    ({"send": {**SEND, "body": {"a": "all of {args}"}}}, "/send/body: {args} is no placeholder"),
+    ({"send": {**SEND, "headers": {"Authorization": "x"}}}, "/send/headers/Authorization: secrets"),
+    ({"send": {**SEND, "accepted": []}}, "/send/accepted: a list of statuses"),
+    ({"send": {**SEND, "accepted": [302]}}, "/send/accepted: a list of statuses"),
+    ({"send": {**SEND, "no_effect": {"500": "refused"}}}, "/send/no_effect/500: this status does not prove"),
+    ({"send": {**SEND, "no_effect": {"408": "refused"}}}, "/send/no_effect/408: this status does not prove"),
+    ({"send": {**SEND, "no_effect": {"x": "refused"}}}, "/send/no_effect/x: this status does not prove"),
+    ({"send": {**SEND, "no_effect": {"400": "reset"}}}, "/send/no_effect/400: one of validation"),
+    ({"send": {**SEND, "answer": {"record": "data"}}}, "/send/answer/record: a pointer"),
+    ({"send": {**SEND, "answer": {"sate": {}}}}, "/send/answer/sate: no such field"),
+    ({"send": {**SEND, "again": 3}}, "/send/again: no such field"),
+    ({"send": {"url": "https://p.test/refunds", "body": "{args}"}}, "/send: send {correlation_id} or"),
 ]
 
 

@@ -1,0 +1,71 @@
+"""What the ledger itself may be able to send now. Only leave decides; this is where to ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from functools import reduce
+from operator import or_
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from ledger.models import Approval, Attempt
+from ledger.policies import rule_in_force, rule_of_next_send, tools_sent_by_the_ledger
+from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
+from ledger.transactions import database_clock, durable, one_reading
+
+
+def due_sends(*, at_most: int) -> list[str]:
+    """Attempts that wait for the ledger to send them, those that wait longest first."""
+    tools = tools_sent_by_the_ledger()
+    if not tools:
+        return []
+    with one_reading():
+        return [attempt.pk for attempt in _waiting(tools)[:at_most] if _is_for_the_ledger(attempt)]
+
+
+def put_off(rests: Mapping[str, float]) -> None:
+    """Look at these again after so many seconds, so that they do not stand in the way of others."""
+    for rest_s in sorted(set(rests.values())):
+        resting = [attempt_id for attempt_id, wanted_s in rests.items() if wanted_s == rest_s]
+        durable(lambda resting=resting, rest_s=rest_s: _put_off(resting, rest_s))  # type: ignore[misc]
+
+
+def _waiting(tools: dict[int, frozenset[str]]) -> QuerySet[Attempt]:
+    now = database_clock()
+    approved = Approval.objects.filter(
+        attempt=OuterRef("pk"), used_at=None, voided_at=None, expires_at__gt=now
+    )
+    waits = Q(start_by__isnull=False, state__in=sorted(WAITS_FOR_AGENT))
+    due = Attempt.objects.filter(
+        waits | (Q(state__in=sorted(OPEN_QUESTION)) & Exists(approved)),
+        Q(send_again_at=None) | Q(send_again_at__lte=now),
+        reduce(or_, (_of_tenant(tenant_id, globs) for tenant_id, globs in tools.items())),
+    )
+    by_waiting = due.order_by(Coalesce("send_again_at", "entered_state_at"))
+    return by_waiting.select_related("policy").defer("args", "args_bytes")
+
+
+def _of_tenant(tenant_id: int, globs: frozenset[str]) -> Q:
+    patterns = "|".join(_as_pattern(glob) for glob in sorted(globs))
+    return Q(tenant_id=tenant_id, tool__regex=f"^({patterns})$")
+
+
+def _as_pattern(glob: str) -> str:
+    return "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in glob)
+
+
+def _is_for_the_ledger(attempt: Attempt) -> bool:
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool)
+    return rule_of_next_send(attempt, in_force).executor == "ledger"
+
+
+def _put_off(attempt_ids: Collection[str], rest_s: float) -> None:
+    """Those that somebody else works on, or has sent meanwhile, are left as they are."""
+    now = database_clock()
+    due = Attempt.objects.filter(Q(send_again_at=None) | Q(send_again_at__lte=now), pk__in=attempt_ids)
+    still = due.exclude(state__in=[State.DISPATCHED, *sorted(FINAL)]).select_for_update(skip_locked=True)
+    again_at = now + timedelta(seconds=rest_s)
+    Attempt.objects.filter(pk__in=list(still.values_list("pk", flat=True))).update(send_again_at=again_at)

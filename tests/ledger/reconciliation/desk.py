@@ -1,0 +1,124 @@
+"""What the tests of the ledger's own sender do again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+from django.db.models import F
+
+from ledger.lifecycle import LeaveProblem, LeaveRefused
+from ledger.models import Attempt, Event, Provider
+from ledger.reconciliation import SendReport, send_once
+from ledger.rules.keys import correlation_id
+from ledger.transactions import database_clock
+from tests.support import make
+from tests.support.cast import Cast
+from tests.support.provider import ProviderProcess
+
+REFUND = make.REFUND
+OWN = {
+    "effect": "payment",
+    "idempotent": True,
+    "key_ttl_s": 3_600,
+    "provider": "bank",
+    "executor": "ledger",
+    "approvals": 1,
+    "settle_s": 0.05,
+}
+_numbers = count(1)
+
+
+def refunds(url: str) -> dict[str, Any]:
+    """How refunds are looked up, and how they are sent."""
+    return {
+        "request": {"url": f"{url}/refunds?correlation_id={{correlation_id}}"},
+        "matches": "/data",
+        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
+        "reference": "/id",
+        "state": {"pointer": "/status", "done": ["succeeded"], "in_progress": ["pending"]},
+        "content": {"/amount": "/amount", "/currency": "/currency"},
+        "canary": {"request": {"url": f"{url}/refunds/canary"}, "pointer": "/id", "value": "canary"},
+        "rate_per_s": 1000,
+        "send": {
+            "url": f"{url}/refunds",
+            "headers": {"Idempotency-Key": "{idempotency_key}"},
+            "body": {
+                "amount": "{args/amount}",
+                "currency": "{args/currency}",
+                "metadata": {"correlation_id": "{correlation_id}"},
+            },
+            "no_effect": {"409": "refused"},
+        },
+    }
+
+
+@dataclass
+class Desk:
+    """One tenant, its agent, and the provider that its refunds go to."""
+
+    people: Cast
+    provider: ProviderProcess
+
+    def prepare(self) -> Desk:
+        self.rule()
+        Provider.objects.create(
+            tenant=self.people.tenant, name="bank", adapter="http", config=refunds(self.provider.url)
+        )
+        return self
+
+    def rule(self, **changed: Any) -> None:
+        """Publish the rule of refunds, changed so."""
+        make.policy(self.people.tenant, tools={REFUND: {**OWN, **changed}})
+
+    def configure(self, **changed: Any) -> None:
+        Provider.objects.filter(name="bank").update(config={**refunds(self.provider.url), **changed})
+
+    @property
+    def send_part(self) -> dict[str, Any]:
+        part: dict[str, Any] = Provider.objects.get(name="bank").config["send"]
+        return part
+
+    def posted(self, **intent: Any) -> Attempt:
+        """An intent of the agent, under a key that the provider has not seen in any other test."""
+        args = {"amount": next(_numbers), "currency": "EUR", "customer": "cus_7"}
+        key = f"refund:{id(self)}:{next(_numbers)}"
+        return make.recorded(self.people.key, REFUND, **{"args": args, "operation_key": key, **intent})
+
+    def sends(self) -> SendReport:
+        """One pass of the sender."""
+        return send_once()
+
+    def sends_what_waits(self) -> SendReport:
+        """One pass after every back-off and every rest is over."""
+        Attempt.objects.update(send_again_at=None)
+        return send_once()
+
+    def effects(self, attempt: Attempt) -> int:
+        operation = attempt.operation
+        return self.provider.effects(correlation_id(str(operation.tenant_id), operation.operation_key))
+
+    def settle_window_over(self, attempt: Attempt) -> None:
+        past = timedelta(seconds=60)
+        Attempt.objects.filter(pk=attempt.pk).update(
+            lease_ended_at=F("lease_ended_at") - past,
+            last_negative_at=F("last_negative_at") - past,
+            next_check_at=database_clock(),
+        )
+
+    def agent_is_refused(self, attempt: Attempt) -> LeaveProblem:
+        answer = make.ask_leave(self.people.key, attempt)
+        assert isinstance(answer, LeaveRefused)
+        return answer.problem
+
+
+def history(attempt: Attempt) -> list[tuple[str, str]]:
+    """What happened to the operation, by whom."""
+    return [(event.kind, event.actor_kind) for event in events(attempt)]
+
+
+def events(attempt: Attempt, kind: str = "") -> list[Event]:
+    found = attempt.operation.events.order_by("sequence")
+    return list(found.filter(kind=kind) if kind else found)

@@ -1,0 +1,91 @@
+"""Several senders, and people, at the same moment on connections of their own: one send, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from ledger import lifecycle
+from ledger.models import Attempt
+from ledger.queries.invariants import findings
+from ledger.transactions import Busy, database_clock, durable
+from tests.ledger.reconciliation.desk import Desk
+from tests.support import make
+from tests.support.cast import cast
+from tests.support.provider import ProviderProcess
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROUNDS = 5
+
+
+@pytest.fixture
+def desk(transactional_db: None, provider: ProviderProcess) -> Iterator[Desk]:
+    yield Desk(cast(), provider).prepare()
+    assert list(findings()) == []
+
+
+def at_once(*works: Callable[[], Any]) -> None:
+    start = Barrier(len(works))
+
+    def one(work: Callable[[], Any]) -> None:
+        try:
+            connection.ensure_connection()
+            start.wait()
+            work()
+        except Busy:
+            pass
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        list(threads.map(one, works))
+
+
+def posts(desk: Desk) -> int:
+    return len(desk.provider.requests("POST"))
+
+
+def test_two_senders_send_once(desk: Desk) -> None:
+    for _ in range(ROUNDS):
+        attempt, before = desk.posted(), posts(desk)
+        at_once(*[desk.sends] * 3)
+        desk.sends_what_waits()
+        assert (make.fresh(attempt).state, posts(desk) - before) == ("OUTCOME_CONFIRMED", 1)
+        assert desk.effects(attempt) == 1
+
+
+def test_a_resend_is_made_once(desk: Desk) -> None:
+    for _ in range(ROUNDS):
+        attempt = desk.posted()
+        desk.configure(send={**desk.send_part, "url": "http://127.0.0.1:9/refunds"})
+        desk.sends()
+        desk.configure()
+        Attempt.objects.update(send_again_at=None)
+        at_once(*[desk.sends] * 3)
+        desk.sends_what_waits()
+        assert (attempt.operation.attempts.count(), desk.effects(attempt)) == (2, 1)
+
+
+def test_sending_against_taking_back(desk: Desk) -> None:
+    """Whatever comes first: what was refused or cancelled has no effect, what was sent has one."""
+    for _ in range(ROUNDS):
+        attempt = desk.posted()
+        key = desk.people.key
+        taken_back = [
+            lambda key=key: type(key).objects.filter(pk=key.pk).update(revoked_at=database_clock()),
+            lambda attempt=attempt: durable(
+                lambda: lifecycle.cancel_operation(
+                    key=desk.people.key, operation_id=attempt.operation_id, reason="stop"
+                )
+            ),
+        ]
+        at_once(desk.sends, *taken_back)
+        state = make.fresh(attempt).state
+        assert desk.effects(attempt) == (1 if state == "OUTCOME_CONFIRMED" else 0)
+        type(key).objects.filter(pk=key.pk).update(revoked_at=None)
