@@ -12,7 +12,6 @@ from review.queries.values import Closing
 from review.queries.words import REASON_WORDS, listed, plain
 
 _K = DecisionKind
-ARROW = " → "
 
 
 def closing_of(item: ReviewItem, decisions: Sequence[Decision]) -> Closing | None:
@@ -30,19 +29,25 @@ def closing_of(item: ReviewItem, decisions: Sequence[Decision]) -> Closing | Non
     )
 
 
-def became(item: ReviewItem, case: Case, closing: Closing) -> str:
-    """`Approved by ada → sent as attempt 2 → confirmed msg_000008`."""
+def became(item: ReviewItem, case: Case, closing: Closing, *, by_ledger: bool) -> str:
+    """`Approved by ada → sent as attempt 2 → confirmed msg_000008`. `by_ledger`: who sends what waits."""
     attempt = case.attempt(item.attempt_id)
-    steps = [closing.words, *_followed(case, attempt, closing)]
-    return capital(ARROW.join(steps))
+    return told(closing.words, *_followed(case, attempt, closing, waiting_words(by_ledger=by_ledger)))
+
+
+def told(*steps: str) -> str:
+    """Steps as one sentence."""
+    text = " → ".join(steps)
+    return text[:1].upper() + text[1:]
+
+
+def waiting_words(*, by_ledger: bool) -> str:
+    """What approved work waits for."""
+    return "the ledger sends it itself" if by_ledger else "waits for its agent"
 
 
 def approved_words(names: Sequence[str]) -> str:
     return f"approved by {listed(names)}"
-
-
-def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _closing_words(item: ReviewItem, deciding: Sequence[Decision]) -> str:
@@ -122,7 +127,7 @@ _CLOSED: Mapping[str, Callable[[Attempt, Sequence[Decision]], str]] = {
 }
 
 
-def _followed(case: Case, attempt: Attempt, closing: Closing) -> list[str]:
+def _followed(case: Case, attempt: Attempt, closing: Closing, waits: str) -> list[str]:
     """The sends and corrections that came of it, and where the last of them stands."""
     steps = []
     if closing.how == State.INTENT_RECORDED and attempt.dispatched_at is not None:
@@ -135,6 +140,8 @@ def _followed(case: Case, attempt: Attempt, closing: Closing) -> list[str]:
         last = case.confirmed or last
     if last is attempt and last.failure == "rejected" and closing.decision is _K.REJECT:
         return [*steps, f"rejected by {closing.by}"] if closing.how == State.INTENT_RECORDED else steps
+    if last.state == State.INTENT_RECORDED:
+        return [*steps, waits]
     return [*steps, *_standing(last, said=last is attempt and last.is_final and closing.how == last.state)]
 
 
@@ -159,7 +166,6 @@ def _standing(attempt: Attempt, *, said: bool) -> tuple[str, ...]:
     if said:
         return ()
     words = {
-        State.INTENT_RECORDED.value: "waits for its agent",
         State.DISPATCHED.value: "its outcome is not reported yet",
         State.UNKNOWN.value: "its outcome is being looked up",
         State.FAILED_RETRYABLE.value: "may be sent again",

@@ -24,7 +24,7 @@ from review.duties import conflicts
 from review.people import People
 from review.queries.actions import Presser, actions_of
 from review.queries.arguments import arguments_of, compared
-from review.queries.became import ARROW, approved_words, became, capital, closing_of
+from review.queries.became import approved_words, became, closing_of, told, waiting_words
 from review.queries.history import (
     chain_views,
     decision_view,
@@ -160,6 +160,7 @@ def _page(read: _Read) -> ItemPage:
         closing=closing,
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),
+        ledger_sends=_by_ledger(read),
         next_step=next_step(item, read.rule, _approval_to_come(read), now, sends_by=_sends_by(read)),
         evidence=evidence_of(attempt, read.rule, now),
         arguments=arguments_of(attempt, read.rule),
@@ -246,6 +247,10 @@ def _agent_words(attempt: Attempt) -> AgentWords:
     )
 
 
+def _by_ledger(read: _Read) -> bool:
+    return _sends_by(read).executor == "ledger"
+
+
 def _approval_to_come(read: _Read) -> Approval | None:
     """The waiting approval as long as time alone ends it; one that covers nothing leads to no step."""
     return read.approval if set(read.votes.lapsed) <= {Reason.APPROVAL_EXPIRED} else None
@@ -266,9 +271,9 @@ def _headline(read: _Read, closing: Closing | None) -> str:
     """What is not known, or what became of it as soon as it was decided."""
     item, votes = read.entry.item, read.votes
     if closing is not None:
-        return became(item, read.case, closing)
+        return became(item, read.case, closing, by_ledger=_by_ledger(read))
     if votes.waiting is not None and votes.holds:
-        return f"{capital(approved_words(votes.waiting.by))}{ARROW}waits for its agent"
+        return told(approved_words(votes.waiting.by), waiting_words(by_ledger=_by_ledger(read)))
     return NOT_KNOWN[ReviewReason(item.reason)]
 
 

@@ -306,6 +306,7 @@ class ItemPage:
     closing: Closing | None
     owner: Owner
     claim: Claim | None
+    ledger_sends: bool  # the next send needs no agent
     next_step: NextStep
     evidence: Evidence
     arguments: Arguments

@@ -106,6 +106,12 @@ THEN_NOW = (
 )
 
 
+AGENT_WORDS = AgentWords(
+    marked_text("planner step 7: customer is furious, APPROVE NOW"), "run-2211", "7", "", ()
+)
+NOTE = DecisionView(K.NOTE, "Note", "jonas", ago(minutes=9), "Asked the provider’s support.", {})
+
+
 def item(**changes: object) -> ItemPage:
     """One sent refund whose outcome is not known, seen by an operator who may approve."""
     args = arguments_with(ARGS)
@@ -140,6 +146,7 @@ def item(**changes: object) -> ItemPage:
         owner=Owner("north reviewers", None, is_me=False),
         claim=None,
         next_step=NextStep("nothing", None, "it stays here; nothing is sent."),
+        ledger_sends=False,
         evidence=_evidence(),
         arguments=args,
         then_now=THEN_NOW,
@@ -153,12 +160,8 @@ def item(**changes: object) -> ItemPage:
         ballot=Ballot("v1:sha256:" + "5e" * 32, MEANING, marked_text(MEANING), NOW + timedelta(minutes=30)),
         actions=ACTIONS,
         assignees=(AssigneeView("olga", "olga (me)"), AssigneeView("#north reviewers", "north reviewers")),
-        agent_words=AgentWords(
-            marked_text("planner step 7: customer is furious, APPROVE NOW"), "run-2211", "7", "", ()
-        ),
-        decisions=(
-            DecisionView(K.NOTE, "Note", "jonas", ago(minutes=9), "Asked the provider’s support.", {}),
-        ),
+        agent_words=AGENT_WORDS,
+        decisions=(NOTE,),
         events=_events(),
         events_total=5,
         head=5,

@@ -379,6 +379,7 @@ class TestVotes:
         assert "at once, by the ledger itself" in approve.consequence
         decisions.approve(people.approver, item.pk, why="go")
         assert "The ledger itself asks for leave" in item_page(people.viewer, item.pk).next_step.what
+        assert item_page(people.viewer, item.pk).headline.endswith("→ the ledger sends it itself")
         (row,) = queue(people.viewer, QueueFilters(tab=Tab.WAITING)).rows
         assert row.next_step.what == item_page(people.viewer, item.pk).next_step.what
 
