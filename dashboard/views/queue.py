@@ -87,7 +87,10 @@ def _address(request: Request, **changes: str | None) -> str:
 
 
 def _moment(text: str) -> datetime:
-    moment = parse_datetime(text) if len(text) <= filters.LONGEST else None
+    try:
+        moment = parse_datetime(text) if len(text) <= filters.LONGEST else None
+    except ValueError:  # of the right shape, and no day that exists
+        moment = None
     if moment is None or moment.tzinfo is None:
         raise BadFilter("since", "This is not a time.")
     return moment

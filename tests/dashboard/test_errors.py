@@ -21,9 +21,7 @@ def test_the_type_of_every_problem_is_a_page(db: None, slug: str) -> None:
     assert escape(PROBLEMS[slug].mend) in answer.content.decode()
 
 
-@pytest.mark.parametrize(
-    "path", ["/problems/no-such", "/nothing", "/review/a/b/c/", "/%3Cscript%3E/", "/%00"]
-)
+@pytest.mark.parametrize("path", ["/problems/no-such", "/nothing", "/review/a/b/c/", "/%3Cscript%3E/"])
 def test_an_unknown_address_is_a_page(db: None, path: str) -> None:
     answer = Client().get(path)
     assert answer.status_code == 404

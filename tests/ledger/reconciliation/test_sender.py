@@ -66,7 +66,7 @@ def test_the_agent_is_told_to_come_back_and_gets_no_leave(desk: Desk) -> None:
 
 def test_it_sends_with_what_attempt_and_live_keys_allow_together(desk: Desk) -> None:
     attempt = desk.posted()
-    desk.people.key.delete()
+    revoke(desk)
     narrow, other = make.key(desk.people.agent, "tool:refund.*"), make.key(desk.people.agent, "tool:mail.*")
     expired = make.key(desk.people.agent, "tool:*", days=-1)
     desk.sends()

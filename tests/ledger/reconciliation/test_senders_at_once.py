@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from django.db import connection
 
 from ledger import lifecycle
-from ledger.models import Attempt
+from ledger.models import ApiKey, Attempt
 from ledger.queries.invariants import findings
 from ledger.transactions import Busy, database_clock, durable
 from tests.ledger.reconciliation.desk import Desk
@@ -72,20 +74,22 @@ def test_a_resend_is_made_once(desk: Desk) -> None:
         assert (attempt.operation.attempts.count(), desk.effects(attempt)) == (2, 1)
 
 
+def revoke(key: ApiKey) -> None:
+    ApiKey.objects.filter(pk=key.pk).update(revoked_at=database_clock())
+
+
+def cancel(key: ApiKey, attempt: Attempt) -> None:
+    durable(lambda: lifecycle.cancel_operation(key=key, operation_id=attempt.operation_id, reason="stop"))
+
+
 def test_sending_against_taking_back(desk: Desk) -> None:
     """Whatever comes first: what was refused or cancelled has no effect, what was sent has one."""
     for _ in range(ROUNDS):
         attempt = desk.posted()
         key = desk.people.key
-        taken_back = [
-            lambda key=key: type(key).objects.filter(pk=key.pk).update(revoked_at=database_clock()),
-            lambda attempt=attempt: durable(
-                lambda: lifecycle.cancel_operation(
-                    key=desk.people.key, operation_id=attempt.operation_id, reason="stop"
-                )
-            ),
-        ]
-        at_once(desk.sends, *taken_back)
+        revoked = partial(revoke, key)
+        cancelled = partial(cancel, key, attempt)
+        at_once(desk.sends, revoked, cancelled)
         state = make.fresh(attempt).state
         assert desk.effects(attempt) == (1 if state == "OUTCOME_CONFIRMED" else 0)
-        type(key).objects.filter(pk=key.pk).update(revoked_at=None)
+        desk = replace(desk, people=replace(desk.people, key=make.key(desk.people.agent)))
