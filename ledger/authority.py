@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.db import connection
+
 from ledger.approvals import approval_facts
 from ledger.budgets import budget_left
 from ledger.models import Agent, ApiKey, Approval, Attempt, Operation
@@ -24,7 +26,7 @@ from ledger.rules.authority import (
     is_usable,
 )
 from ledger.rules.policy import Rule, target_of
-from ledger.transactions import remembered
+from ledger.transactions import remembered, require_transaction
 
 
 def authority_for_leave(
@@ -121,6 +123,25 @@ def facts_now(
         budget_left=budget_left(operation.run_id) if budget_is_left is None else budget_is_left,
         approval=approval,
     )
+
+
+def hold_authority(attempt: Attempt, key: ApiKey | None) -> None:
+    """Keep tenant (and with it the policy), agents, their owners and keys as they are until the transaction
+    ends: who takes one back waits for this leave, or this leave sees it taken back."""
+    require_transaction()
+    agents = {attempt.agent_id} | ({key.agent_id} if key else set())
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, [list(agents)])
+
+
+_HOLD = """
+    SELECT 1 FROM ledger_agent agent
+    JOIN ledger_tenant tenant ON tenant.id = agent.tenant_id
+    JOIN ledger_user owner ON owner.id = agent.owner_id
+    JOIN ledger_apikey key ON key.agent_id = agent.id
+    WHERE agent.id = ANY(%s)
+    FOR SHARE
+"""
 
 
 def as_stored(key: ApiKey) -> ApiKey:

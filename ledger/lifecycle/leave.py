@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from ledger.authority import authority_for_leave
+from ledger.authority import authority_for_leave, hold_authority
 from ledger.budgets import lock_accounts
 from ledger.faults import fault_point
 from ledger.lifecycle.askers import Asker, agent_asks, credentials, ledger_asks
@@ -92,6 +92,7 @@ def _leave(attempt_id: str, asker: Asker) -> tuple[_Ask, LeaveGiven | LeaveRefus
         attempt = case.speaker(asked)
         lock_accounts(case.operation.run_id)
         lock_twins(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
+        hold_authority(attempt, asker.key)
         keys, case.now = asker.keys(attempt), database_clock()
         ask = _Ask(case, attempt, asker, keys, rule_in_force(attempt.tenant_id, attempt.tool))
         return ask, _again(ask) if _is_same_life(ask) else _first(ask)

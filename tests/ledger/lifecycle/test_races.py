@@ -13,7 +13,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 from ledger import lifecycle
 from ledger.lifecycle import (
@@ -271,6 +271,37 @@ def test_a_policy_that_forbids_against_leave(people: Cast) -> None:
             assert given.reasons == ("policy-refused",)
             assert make.fresh(attempt).state == State.INTENT_RECORDED
         assert not isinstance(durable(leave(people, make.fresh(attempt), "later")), LeaveGiven)
+
+
+@pytest.mark.parametrize(
+    "taken_back",
+    [
+        "UPDATE ledger_apikey SET revoked_at = now()",
+        "UPDATE ledger_tenant SET suspended_at = now() WHERE slug = 'acme'",
+        "UPDATE ledger_agent SET is_active = FALSE",
+        "UPDATE ledger_user SET is_active = FALSE WHERE username = 'owner'",
+        "SELECT 1 FROM ledger_tenant WHERE slug = 'acme' FOR NO KEY UPDATE",  # a policy is published
+    ],
+    ids=["key", "tenant", "agent", "owner", "policy"],
+)
+def test_who_takes_authority_back_waits_for_the_leave_that_rests_on_it(people: Cast, taken_back: str) -> None:
+    attempt = make.recorded(people.key)
+
+    def take_back() -> None:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '50ms'")
+                cursor.execute(taken_back)
+        finally:
+            connection.close()
+
+    def give_and_see() -> None:
+        leave(people, attempt, "worker-1")()
+        with ThreadPoolExecutor(1) as other, pytest.raises(OperationalError, match="lock timeout"):
+            other.submit(take_back).result()
+
+    durable(give_and_see)
+    take_back()
 
 
 def test_usage_counts_once_and_never_passes_the_limit_by_leave(people: Cast) -> None:
