@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ledger.queries.invariants.scope import Broken, Check, Scope
-from ledger.rules.states import ALWAYS_LIVE, FINAL, FIRST_STATES, MOVES, State
+from ledger.rules.states import ALWAYS_LIVE, FINAL, FIRST_STATES, MOVES, WAITS_FOR_AGENT, State
 from ledger.rules.vocabulary import DecisionKind, EventKind
 
 # Every change of state is an event with "to", and with "from" unless it is the first of its attempt.
@@ -166,7 +166,7 @@ def confirmed_has_evidence(scope: Scope) -> Iterable[Broken]:
 
 
 def failed_has_a_ground(scope: Scope) -> Iterable[Broken]:
-    """FAILED rests on proof or on a person, never on a timer, unless nothing was ever sent."""
+    """FAILED rests on proof or on a person, never on a timer, unless its agent only had not come for it."""
     sql = """
         SELECT attempt.tenant_id, attempt.id,
                format('failed by %%s without ground', coalesce(nullif(failed_by, ''), 'nobody'))
@@ -177,11 +177,18 @@ def failed_has_a_ground(scope: Scope) -> Iterable[Broken]:
             WHEN 'lookup' THEN EXISTS (SELECT 1 FROM ledger_lookup WHERE attempt_id = attempt.id)
             WHEN 'operator' THEN EXISTS (
                 SELECT 1 FROM ledger_decision WHERE attempt_id = attempt.id AND kind = ANY(%(did_not)s))
-            WHEN 'not_started' THEN NOT maybe_sent
+            WHEN 'not_started' THEN EXISTS (
+                SELECT 1 FROM ledger_event ended WHERE ended.attempt_id = attempt.id
+                AND ended.kind = %(ended)s AND ended.body::jsonb ->> 'from' = ANY(%(waiting)s))
             ELSE FALSE END
     """
     return scope.select(
-        sql, failed=str(State.FAILED), reported=str(EventKind.OUTCOME_REPORTED), did_not=SAID_IT_DID_NOT
+        sql,
+        failed=str(State.FAILED),
+        reported=str(EventKind.OUTCOME_REPORTED),
+        did_not=SAID_IT_DID_NOT,
+        ended=str(EventKind.FAILED),
+        waiting=sorted(WAITS_FOR_AGENT),
     )
 
 

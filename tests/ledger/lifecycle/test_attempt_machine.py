@@ -182,8 +182,6 @@ class AttemptMachine(RuleBasedStateMachine):
     @action(1, number=which)
     def agent_never_comes(self, number: int) -> None:
         attempt, tried = self.each(number)
-        if tried.maybe_sent:
-            return  # fsck calls it groundless that a read sent without leave is closed as never started
         self.real.never_come(attempt)
         if tried.state in ("INTENT_RECORDED", "FAILED_RETRYABLE") and tried.approval is None:
             self.model.go(tried, "FAILED")
