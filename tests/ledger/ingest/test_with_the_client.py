@@ -13,10 +13,19 @@ from ledger.client import (
     PendingReview,
     Refused,
 )
+from ledger.client.block import CURRENT
 from ledger.models import Attempt
 from tests.ledger.ingest.cast import Cast
 from tests.ledger.ingest.steps import ARGS
 from tests.support.api import WebServer
+
+
+@pytest.fixture(autouse=True)
+def killed_agents_leave_no_operation_running() -> Iterator[None]:
+    """An agent that dies never leaves its block; this process goes on to other tests."""
+    token = CURRENT.set(None)
+    yield
+    CURRENT.reset(token)
 
 
 @pytest.fixture
