@@ -115,8 +115,6 @@ ASKS: Mapping[DecisionKind, Ask] = {
     ),
 }
 
-OWNERSHIP = frozenset({K.CLAIM, K.RELEASE, K.TAKE_OVER, K.ASSIGN, K.NOTE})
-
 
 def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> DecisionForm:
     """The form of this decision about this item, empty or as typed."""

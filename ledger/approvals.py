@@ -118,11 +118,6 @@ def unused_generation(operation_id: str) -> int:
     return max(newest_generation(operation_id), int(votes["newest"] or 0)) + 1
 
 
-def waiting_approval(attempt: Attempt) -> Approval | None:
-    """The approval that waits to be used for this attempt, expired or not."""
-    return attempt.approvals.filter(used_at=None, voided_at=None).first()
-
-
 def open_votes(attempt: Attempt, now: datetime) -> list[Vote]:
     """The votes of the round under way that still stand, oldest first."""
     votes = attempt.votes.filter(approval=None, voided_at=None, expires_at__gt=now).select_related("approver")

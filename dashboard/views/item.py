@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 from dashboard import filters
 from dashboard.access import requires
 from dashboard.comparison import Line
-from dashboard.decisions import ASKS, OWNERSHIP, Ask
+from dashboard.decisions import ASKS, Ask
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, page
-from ledger.rules.vocabulary import DecisionKind
+from ledger.rules.vocabulary import OWNERSHIP, DecisionKind
 from review.queries import BadFilter, ItemPage, QueueRow, item_page, queue
 from review.queries.changes import head_of
 from review.queries.item import item_arguments
