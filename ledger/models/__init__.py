@@ -1,7 +1,15 @@
 """One file per noun. Import models from here."""
 
 from ledger.models.attempt import Attempt, LookUp
-from ledger.models.delivery import Delivery, Destination, Settlement
+from ledger.models.delivery import (
+    Delivery,
+    DeliveryAck,
+    DeliveryTry,
+    PlannedRedelivery,
+    RedeliveryPlan,
+    Settlement,
+)
+from ledger.models.destination import Destination, DestinationChange, DestinationSecret
 from ledger.models.event import Event, Refusal
 from ledger.models.operation import Operation
 from ledger.models.people import Agent, ApiKey, ReviewGroup, Tenant, User
@@ -21,13 +29,19 @@ __all__ = [
     "BudgetUnit",
     "Decision",
     "Delivery",
+    "DeliveryAck",
+    "DeliveryTry",
     "Destination",
+    "DestinationChange",
+    "DestinationSecret",
     "Event",
     "LookUp",
     "Operation",
+    "PlannedRedelivery",
     "PolicySnapshot",
     "Provider",
     "Pulse",
+    "RedeliveryPlan",
     "Refusal",
     "ReviewGroup",
     "ReviewItem",

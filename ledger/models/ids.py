@@ -46,6 +46,10 @@ def webhook_id() -> str:
     return _new("msg_")
 
 
+def redelivery_plan_id() -> str:
+    return _new("pln_")
+
+
 def decision_id() -> str:
     return _new("dec_")
 
