@@ -29,6 +29,11 @@ app.conf.beat_schedule = {
         "schedule": SWEEP_EVERY_S,
         "options": {"expires": 2 * SWEEP_EVERY_S},
     },
+    "deliver": {
+        "task": "ledger.tasks.deliver",
+        "schedule": SWEEP_EVERY_S,
+        "options": {"expires": 2 * SWEEP_EVERY_S},
+    },
 }
 
 

@@ -8,7 +8,7 @@ import structlog
 from csp.constants import NONE, SELF
 
 from config.environment import database_at, flag, words
-from ledger.management.local.home import ledger_home, secret_key_of
+from ledger.management.local.home import ledger_home, sealing_key_of, secret_key_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = ledger_home()
@@ -18,6 +18,8 @@ ROLE = os.environ.get("LEDGER_ROLE", "command")
 
 DEBUG = False
 SECRET_KEY = os.environ.get("LEDGER_SECRET_KEY") or secret_key_of(HOME)
+LEDGER_SEALING_KEYS = tuple(words("LEDGER_SEALING_KEYS")) or (sealing_key_of(HOME),)
+"""What secrets are encrypted with at rest: the first seals, all of them unseal."""
 ALLOWED_HOSTS = words("LEDGER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = words("LEDGER_CSRF_TRUSTED_ORIGINS")
 

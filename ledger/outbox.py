@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db import transaction
 
 from ledger.models import Delivery, Destination, Operation, Settlement
 from ledger.models.ids import delivery_id
 from ledger.rules.pointers import glob_matches
 from ledger.rules.states import Outcome
+from ledger.rules.webhooks import Told, cloud_event
 from ledger.transactions import require_transaction
 
 
@@ -34,20 +38,61 @@ def plan_deliveries(operation: Operation, *, tool: str, outcome: Outcome) -> tup
 
 
 def enqueue(settlement: Settlement, planned: tuple[Planned, ...], *, now: datetime) -> None:
-    """Insert the planned deliveries; to a paused destination they are held."""
+    """Insert the planned deliveries with what they will say; to a paused destination they are held."""
     require_transaction()
-    Delivery.objects.bulk_create(
-        Delivery(
-            id=plan.delivery_id,
-            tenant_id=settlement.tenant_id,
+    deliveries = [_delivery(settlement, plan, now) for plan in planned]
+    for delivery in deliveries:
+        delivery.body = frozen_body(delivery)
+    Delivery.objects.bulk_create(deliveries)
+    if deliveries:
+        transaction.on_commit(_hint, robust=True)
+
+
+def frozen_body(delivery: Delivery) -> bytes:
+    """What is sent at every try, byte for byte."""
+    settlement = delivery.settlement
+    return cloud_event(
+        Told(
+            webhook_id=delivery.webhook_id,
+            tenant_slug=settlement.tenant.slug,
             operation_id=settlement.operation_id,
-            settlement=settlement,
-            destination=plan.destination,
-            created_at=now,
-            next_at=None if plan.destination.paused_at else now,
-            held_at=now if plan.destination.paused_at else None,
+            operation_key=settlement.operation.operation_key,
+            attempt_id=settlement.attempt_id,
+            tool=settlement.attempt.tool,
+            outcome=Outcome(settlement.outcome),
+            number=settlement.number,
+            result_ref=settlement.attempt.result_ref,
+            settled_at=settlement.at,
+            relinked_to=settlement.attempt.relinked_to_id or "",
         )
-        for plan in planned
+    )
+
+
+Hint = Callable[[], None]
+_hints: list[Hint] = []
+
+
+def hint_with(hint: Hint) -> None:
+    """Let this be called after a commit that made deliveries. Losing it is harmless: a sweep finds them."""
+    _hints[:] = [hint]
+
+
+def _hint() -> None:
+    for hint in _hints:
+        hint()
+
+
+def _delivery(settlement: Settlement, plan: Planned, now: datetime) -> Delivery:
+    paused = plan.destination.paused_at is not None
+    return Delivery(
+        id=plan.delivery_id,
+        tenant_id=settlement.tenant_id,
+        operation_id=settlement.operation_id,
+        settlement=settlement,
+        destination=plan.destination,
+        created_at=now,
+        next_at=None if paused else now,
+        held_at=now if paused else None,
     )
 
 

@@ -58,12 +58,12 @@ class Delivery(TenantRow):
     lease_until = models.DateTimeField(null=True)
     lease_epoch = models.PositiveIntegerField(default=0, db_default=0)
     last_end = models.CharField(
-        max_length=16, default="", db_default="", blank=True, choices=[(e, e) for e in TryEnd]
+        max_length=16, default="", db_default="", blank=True, choices=[(e.value, e.value) for e in TryEnd]
     )
     acked_at = models.DateTimeField(null=True)
     dead_at = models.DateTimeField(null=True)
     dead_reason = models.CharField(
-        max_length=24, default="", db_default="", blank=True, choices=[(r, r) for r in DeadReason]
+        max_length=24, default="", db_default="", blank=True, choices=[(r.value, r.value) for r in DeadReason]
     )
     owner_group = models.ForeignKey(
         ReviewGroup, models.PROTECT, null=True, related_name="+", db_constraint=False
@@ -96,9 +96,7 @@ class Delivery(TenantRow):
                 condition=Q(next_at__isnull=False),
                 name="deliveries_by_destination",
             ),
-            models.Index(
-                "destination", condition=Q(lease_until__isnull=False), name="deliveries_under_way"
-            ),
+            models.Index("destination", condition=Q(lease_until__isnull=False), name="deliveries_under_way"),
             models.Index(
                 "tenant", "destination", "dead_at", condition=Q(state="DEAD_LETTERED"), name="dead_letters"
             ),
@@ -125,7 +123,7 @@ class DeliveryTry(TenantRow):
     replay = models.BooleanField(default=False)
     at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    ended_as = models.CharField(max_length=16, null=True, choices=[(e, e) for e in TryEnd])  # noqa: DJ001
+    ended_as = models.CharField(max_length=16, null=True, choices=[(e.value, e.value) for e in TryEnd])  # noqa: DJ001
     url = models.CharField(max_length=2000)
     sent_headers = models.JSONField(null=True)
     status = models.PositiveSmallIntegerField(null=True)
@@ -177,9 +175,7 @@ class RedeliveryPlan(TenantRow):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = (
-            models.CheckConstraint(condition=Q(rate_per_s__gt=0), name="redelivery_plan_rate"),
-        )
+        constraints = (models.CheckConstraint(condition=Q(rate_per_s__gt=0), name="redelivery_plan_rate"),)
         triggers = (
             triggers.fixed_columns("id", "tenant_id", "by_id", "why", "chosen_by", "rate_per_s"),
             triggers.set_once("cancelled_at", "cancelled_by_id", "finished_at"),

@@ -30,7 +30,11 @@ class Destination(TenantRow):
     rests_until = models.DateTimeField(null=True)
     paused_at = models.DateTimeField(null=True)
     paused_because = models.CharField(
-        max_length=16, default="", db_default="", blank=True, choices=[(r, r) for r in PauseReason]
+        max_length=16,
+        default="",
+        db_default="",
+        blank=True,
+        choices=[(r.value, r.value) for r in PauseReason],
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -49,9 +53,7 @@ class Destination(TenantRow):
 class DestinationSecret(TenantRow):
     """One secret of a destination, sealed at rest. Until `retires_at` it signs beside its successor."""
 
-    destination = models.ForeignKey(
-        Destination, models.PROTECT, related_name="secrets", db_constraint=False
-    )
+    destination = models.ForeignKey(Destination, models.PROTECT, related_name="secrets", db_constraint=False)
     sealed = models.BinaryField()
     created_at = models.DateTimeField()
     retires_at = models.DateTimeField(null=True)
@@ -72,9 +74,7 @@ class DestinationSecret(TenantRow):
 class DestinationChange(TenantRow):
     """One line of what was done to a destination, by whom: added, paused, resumed, secret rotated, tested."""
 
-    destination = models.ForeignKey(
-        Destination, models.PROTECT, related_name="changes", db_constraint=False
-    )
+    destination = models.ForeignKey(Destination, models.PROTECT, related_name="changes", db_constraint=False)
     kind = models.CharField(max_length=32)
     actor = models.CharField(max_length=150)
     why = models.TextField(default="")

@@ -31,9 +31,9 @@ from ledger.models.ids import leave_id, sender_id
 from ledger.policies import rule_in_force, rule_of, rule_of_next_send
 from ledger.providers.base import AdapterMisconfigured, SendAnswer, SendingAdapter, SentKind
 from ledger.providers.registry import sender_for
+from ledger.pulses import beat
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
-from ledger.reconciliation.pulse import beat
 from ledger.reconciliation.runner import provider_named, question_about
 from ledger.rules.policy import Rule
 from ledger.rules.reconcile import LookedUpKind

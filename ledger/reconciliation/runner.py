@@ -14,10 +14,10 @@ from ledger.models import Attempt, Provider
 from ledger.policies import rule_of
 from ledger.providers.base import Question
 from ledger.providers.registry import adapter_for
+from ledger.pulses import beat
 from ledger.queries.arguments import stored_args
 from ledger.reconciliation.claims import Claim, claim_due
 from ledger.reconciliation.health import note_answer
-from ledger.reconciliation.pulse import beat
 from ledger.rules.keys import correlation_id
 from ledger.rules.reconcile import LookedUp, LookedUpKind
 from ledger.rules.vocabulary import Effect

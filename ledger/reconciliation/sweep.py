@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent
 from ledger.models import Approval, Attempt
-from ledger.reconciliation.pulse import beat
+from ledger.pulses import beat
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 

@@ -9,11 +9,14 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
-from ledger.rules.backoff import delivery_wait_s
+from ledger.rules.backoff import DELIVERY_WAITS_S, delivery_wait_s
 from ledger.rules.states import DeliveryState
 
 LONGEST_RETRY_AFTER_S = 36_000.0
 """A consumer may ask for more; it is tried again after the longest wait of the schedule."""
+
+MOST_TRIES = len(DELIVERY_WAITS_S)
+"""Since a person last had it redelivered; what is due after them was never acknowledged."""
 
 FAILURES_BEFORE_REST = 5
 REST_FIRST_S = 10.0
@@ -34,11 +37,10 @@ class TryEnd(StrEnum):
     NO_ANSWER = "no_answer"  # it may have been received
     NOT_CONNECTED = "not_connected"  # nothing was sent
     BLOCKED = "blocked_address"  # the address must not be dialled; nothing was sent
-    CANNOT_SIGN = "cannot_sign"  # no usable secret; nothing was sent
-    INTERRUPTED = "interrupted"  # the sender was lost: it may have been received
+    NOT_SENT = "not_sent"  # our own fault, not the destination's: no usable secret, or its turn came too late
 
 
-NOTHING_SENT = frozenset({TryEnd.NOT_CONNECTED, TryEnd.BLOCKED, TryEnd.CANNOT_SIGN})
+NOTHING_SENT = frozenset({TryEnd.NOT_CONNECTED, TryEnd.BLOCKED, TryEnd.NOT_SENT})
 
 
 class DeadReason(StrEnum):
@@ -110,11 +112,6 @@ def after_try(facts: TryFacts, end: TryEnd, *, retry_after_s: float | None, roll
     return Follows(waiting, wait_s=wait_s)
 
 
-def tries_are_used_up(tries: int) -> bool:
-    """Is there no further try for a delivery that was received and never acknowledged?"""
-    return delivery_wait_s(tries, roll=0.0) is None
-
-
 def retry_after_s(text: str, now: datetime) -> float | None:
     """A `Retry-After` header as seconds from now, between 0 and ten hours; None where it cannot be read
     (RFC 9110, 10.2.3: whole seconds, or a date)."""
@@ -129,8 +126,8 @@ def retry_after_s(text: str, now: datetime) -> float | None:
 
 
 def counts_against_destination(end: TryEnd) -> bool:
-    """Does this end speak of the destination itself? What we could not sign or were killed in does not."""
-    return end not in {TryEnd.RECEIVED, TryEnd.CANNOT_SIGN, TryEnd.INTERRUPTED}
+    """Does this end speak of the destination itself? What we did not send does not."""
+    return end not in {TryEnd.RECEIVED, TryEnd.NOT_SENT}
 
 
 def rest_s(failures: int, *, roll: float) -> float:

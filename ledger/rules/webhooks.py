@@ -67,7 +67,7 @@ def cloud_event(told: Told) -> bytes:
 
 
 def headers(webhook_id: str, *, at: datetime, body: bytes, secrets: Iterable[bytes]) -> dict[str, str]:
-    """The headers of one try. Every live secret signs, so that a rotation overlaps. `at` is the try's time."""
+    """The headers of one try, made at this time. Every live secret signs, so that a rotation overlaps."""
     timestamp = str(int(at.timestamp()))
     return {
         "Content-Type": CONTENT_TYPE,

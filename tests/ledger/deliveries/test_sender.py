@@ -1,0 +1,79 @@
+"""A result reaches its consumer: signed, byte for byte the same at every try, ACKED by a 2xx and nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from standardwebhooks import Webhook
+
+from ledger.deliveries import add_destination, deliver_once
+from ledger.events import SYSTEM
+from ledger.models import Delivery, Destination, Event
+from ledger.queries.invariants import broken_invariants
+from ledger.rules.deliveries import Line, state_after
+from ledger.transactions import database_clock, durable
+from tests.support import make
+from tests.support.cast import Cast, cast
+from tests.support.consumer import ConsumerProcess
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()
+
+
+def destination(people: Cast, consumer: ConsumerProcess, *, ack: str = "response") -> tuple[Destination, str]:
+    return durable(
+        lambda: add_destination(
+            tenant_id=people.tenant.pk, name="books", url=consumer.url, ack=ack, actor=SYSTEM
+        )
+    )
+
+
+def make_due(delivery: Delivery) -> None:
+    """A test does not wait for the schedule."""
+    Delivery.objects.filter(pk=delivery.pk).update(next_at=database_clock() - timedelta(seconds=1))
+
+
+def test_a_confirmed_operation_is_told_once(people: Cast, consumer: ConsumerProcess) -> None:
+    _, secret = destination(people, consumer)
+    attempt = make.confirmed(people.key, result_ref="re_9")
+
+    report = deliver_once()
+
+    (received,) = consumer.received()
+    assert Webhook(secret).verify(received.body, dict(received.headers)) == received.event
+    assert received.event["type"] == "ledger.operation.confirmed.v1"
+    assert received.event["subject"] == attempt.operation_id
+    assert received.event["data"]["result_ref"] == "re_9"
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.tries, report.states) == ("ACKED", 1, {"ACKED": 1})
+    assert received.headers["idempotency-key"] == received.webhook_id == delivery.webhook_id
+    assert deliver_once().tried == 0
+    assert list(broken_invariants()) == []
+
+
+def test_every_try_carries_the_same_bytes(people: Cast, consumer: ConsumerProcess) -> None:
+    destination(people, consumer)
+    make.confirmed(people.key)
+    consumer.answer(500)
+    for _ in range(3):
+        deliver_once()
+        make_due(Delivery.objects.get())
+    consumer.answer(204)
+    deliver_once()
+    received = consumer.received()
+    assert len(received) == 4
+    assert len({(one.body, one.webhook_id) for one in received}) == 1
+    delivery = Delivery.objects.get()
+    assert [made.ended_as for made in delivery.sent_tries.order_by("number")] == [
+        *["unavailable"] * 3,
+        "received",
+    ]
+    lines = (
+        Event.objects.filter(kind__startswith="delivery.").order_by("sequence").values_list("kind", flat=True)
+    )
+    assert state_after(Line(kind.removeprefix("delivery.")) for kind in lines) == delivery.state == "ACKED"
