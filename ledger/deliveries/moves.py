@@ -98,6 +98,7 @@ def _move(
         kind,
         actor=actor,
         now=now,
+        attempt=None,
         delivery=delivery.pk,
         destination=delivery.destination_id,
         settlement=delivery.settlement.number,

@@ -1,4 +1,4 @@
-"""A result reaches its consumer: signed, byte for byte the same at every try, ACKED by a 2xx and nothing else."""
+"""A result reaches its consumer: signed, the same bytes at every try, ACKED by a 2xx and nothing else."""
 
 from __future__ import annotations
 
