@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 
+from celery import current_app
 from django.db import transaction
+from kombu.exceptions import OperationalError
 
 from ledger.models import Delivery, Destination, Operation, Settlement
 from ledger.models.ids import delivery_id
 from ledger.rules.pointers import glob_matches
 from ledger.rules.states import Outcome
 from ledger.rules.webhooks import Told, cloud_event
-from ledger.transactions import require_transaction
+from ledger.transactions import monotonic_s, require_transaction
+
+logger = logging.getLogger(__name__)
+
+HINT_LASTS_S = 4
+QUIET_S = 30.0
+_quiet_until_s = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,18 +76,17 @@ def frozen_body(delivery: Delivery) -> bytes:
     )
 
 
-Hint = Callable[[], None]
-_hints: list[Hint] = []
-
-
-def hint_with(hint: Hint) -> None:
-    """Let this be called after a commit that made deliveries. Losing it is harmless: a sweep finds them."""
-    _hints[:] = [hint]
-
-
 def _hint() -> None:
-    for hint in _hints:
-        hint()
+    """Tell a worker that something is due. Losing it is harmless, a sweep finds everything; so a broker that
+    does not answer costs the caller one look and is then left alone for a while."""
+    global _quiet_until_s  # noqa: PLW0603
+    if monotonic_s() < _quiet_until_s:
+        return
+    try:
+        current_app.send_task("ledger.tasks.deliver", retry=False, expires=HINT_LASTS_S)
+    except OperationalError as error:
+        _quiet_until_s = monotonic_s() + QUIET_S
+        logger.warning("The broker took no hint: %s", error)
 
 
 def _delivery(settlement: Settlement, plan: Planned, now: datetime) -> Delivery:

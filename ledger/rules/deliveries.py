@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from ledger.rules.backoff import DELIVERY_WAITS_S, delivery_wait_s
-from ledger.rules.states import DeliveryState
+from ledger.rules.states import DELIVERY_MOVES, DeliveryState
 
 LONGEST_RETRY_AFTER_S = 36_000.0
 """A consumer may ask for more; it is tried again after the longest wait of the schedule."""
@@ -159,21 +159,22 @@ class Line(StrEnum):
     REDELIVERED = "redelivered"
 
 
-def state_after(lines: Iterable[Line]) -> DeliveryState:
-    """The state that a delivery's events add up to, in their order."""
+_LEADS_TO = {
+    Line.SENT: DeliveryState.SENT,
+    Line.ACKED: DeliveryState.ACKED,
+    Line.DEAD_LETTERED: DeliveryState.DEAD_LETTERED,
+    Line.REDELIVERED: DeliveryState.PENDING,
+}
+
+
+def state_after(lines: Iterable[Line]) -> DeliveryState | None:
+    """The state that a delivery's events add up to, in their order; None where one could not follow. What is
+    redelivered while it is no dead letter only gets a further try."""
     state = DeliveryState.PENDING
     for line in lines:
-        state = _after(state, line)
+        if line is Line.REDELIVERED and state is not DeliveryState.DEAD_LETTERED:
+            continue
+        if (state, _LEADS_TO[line]) not in DELIVERY_MOVES:
+            return None
+        state = _LEADS_TO[line]
     return state
-
-
-def _after(state: DeliveryState, line: Line) -> DeliveryState:
-    if line is Line.REDELIVERED:
-        return DeliveryState.PENDING if state is DeliveryState.DEAD_LETTERED else state
-    if state is DeliveryState.ACKED:
-        return state
-    return {
-        Line.SENT: DeliveryState.SENT,
-        Line.ACKED: DeliveryState.ACKED,
-        Line.DEAD_LETTERED: DeliveryState.DEAD_LETTERED,
-    }[line]

@@ -7,7 +7,6 @@ Sources: cloudevents.io spec v1.0.2 (JSON format); standardwebhooks.com spec 1.0
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Iterable
@@ -93,5 +92,5 @@ def secret_bytes(text: str) -> bytes:
     """A secret as it signs. Raises ValueError where the text is none."""
     try:
         return base64.b64decode(text.removeprefix(_PREFIX), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ValueError("a secret is whsec_ and base64") from error

@@ -29,7 +29,7 @@ CALLS = {
     "POST /attempts/{attempt_id}/provider-request", "POST /attempts/{attempt_id}/outcome",
     "POST /operations/{operation_id}/cancel", "GET /operations/{operation_id}", "GET /operations",
     "GET /operations/{operation_id}/events", "PUT /runs/{run}", "GET /runs/{run}", "POST /runs/{run}/usage",
-    "PUT /runs/{run}/checkpoint", "POST /recover",
+    "PUT /runs/{run}/checkpoint", "POST /recover", "POST /deliveries/{delivery_id}/ack",
 }  # fmt: skip
 
 CHECKS = [
