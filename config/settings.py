@@ -184,6 +184,7 @@ CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or HOME.broker_url
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
 CELERY_TASK_SERIALIZER = "json"
+CELERY_TASK_ROUTES = {"ledger.tasks.deliver": {"queue": "deliveries"}}  # slow consumers delay nothing else
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
