@@ -1,0 +1,129 @@
+"""Is this from the ledger, whole and fresh? Standard Webhooks signatures over exactly the bytes received.
+
+Source: standardwebhooks.com, specification 1.0.0. Whatever is wrong with a message is one error.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+TOLERANCE_S = 300
+_PREFIX = "whsec_"
+_LONGEST_TIMESTAMP = 12
+_MOST_SIGNATURES = 20
+
+
+class NotFromTheLedger(Exception):
+    """Do not act on it; answer 400. The message says why and repeats nothing that was received."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One settlement of an operation. `settlement` grows: keep the highest you have seen. `replay`: a person
+    had it sent again, under the same `webhook_id`."""
+
+    webhook_id: str
+    delivery_id: str
+    type: str
+    operation_id: str
+    operation_key: str
+    outcome: str
+    settlement: int
+    result_ref: str | None
+    replay: bool
+    document: Mapping[str, Any]
+
+
+class Verifier:
+    """Checks messages by one secret, or by several while one is being replaced."""
+
+    def __init__(self, secrets: str | Iterable[str], *, tolerance_s: float = TOLERANCE_S) -> None:
+        """Raises ValueError where a secret is not `whsec_` and base64."""
+        texts = [secrets] if isinstance(secrets, str) else list(secrets)
+        if not texts:
+            raise ValueError("a verifier needs at least one secret")
+        self._secrets = [_secret(text) for text in texts]
+        self._tolerance_s = tolerance_s
+
+    def verify(self, headers: Mapping[str, str], body: bytes, *, now: float | None = None) -> Event:
+        """The event, or `NotFromTheLedger`. `body` is what came over the wire, not JSON written anew; `now`
+        is seconds since 1970, this machine's clock where left out."""
+        named = _lower(headers)
+        webhook_id = _header(named, "webhook-id")
+        timestamp = _header(named, "webhook-timestamp")
+        self._check_fresh(timestamp, time.time() if now is None else now)
+        self._check_signature(_header(named, "webhook-signature"), webhook_id, timestamp, body)
+        return _event(webhook_id, named, body)
+
+    def _check_fresh(self, timestamp: str, now: float) -> None:
+        if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= _LONGEST_TIMESTAMP):
+            raise NotFromTheLedger("webhook-timestamp is no whole number of seconds")
+        if abs(now - int(timestamp)) > self._tolerance_s:
+            raise NotFromTheLedger("webhook-timestamp is too far from this machine's clock")
+
+    def _check_signature(self, header: str, webhook_id: str, timestamp: str, body: bytes) -> None:
+        signed = b".".join((webhook_id.encode(), timestamp.encode(), body))
+        expected = [hmac.digest(secret, signed, hashlib.sha256) for secret in self._secrets]
+        given = [_decoded(part) for part in header.split(" ")[:_MOST_SIGNATURES]]
+        if not any(hmac.compare_digest(ours, theirs) for ours in expected for theirs in given):
+            raise NotFromTheLedger("no signature of webhook-signature fits this body and a known secret")
+
+
+def _secret(text: str) -> bytes:
+    try:
+        secret = base64.b64decode(text.strip().removeprefix(_PREFIX), validate=True)
+    except ValueError as error:
+        raise ValueError("a secret is whsec_ and base64") from error
+    if not secret:
+        raise ValueError("a secret is not empty")
+    return secret
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {str(name).lower(): str(value) for name, value in headers.items()}
+
+
+def _header(headers: Mapping[str, str], name: str) -> str:
+    value = headers.get(name, "")
+    if not value:
+        raise NotFromTheLedger(f"the header {name} is missing")
+    try:
+        value.encode("ascii")
+    except UnicodeEncodeError:
+        raise NotFromTheLedger(f"the header {name} holds characters that no header of ours has") from None
+    return value
+
+
+def _decoded(part: str) -> bytes:
+    """The signature of one `v1,<base64>`; nothing for another version or what cannot be read."""
+    version, _, text = part.partition(",")
+    try:
+        return base64.b64decode(text, validate=True) if version == "v1" else b""
+    except ValueError:
+        return b""
+
+
+def _event(webhook_id: str, headers: Mapping[str, str], body: bytes) -> Event:
+    """What was signed is ours; still, a body that is not as agreed is refused in one way."""
+    try:
+        document = json.loads(body)
+        data = document["data"]
+        return Event(
+            webhook_id=webhook_id,
+            delivery_id=headers.get("ledger-delivery", ""),
+            type=str(document["type"]),
+            operation_id=str(document["subject"]),
+            operation_key=str(data["operation_key"]),
+            outcome=str(data["outcome"]),
+            settlement=int(document["sequence"]),
+            result_ref=data["result_ref"],
+            replay=headers.get("ledger-replay", "") == "true",
+            document=document,
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise NotFromTheLedger("the signature fits, but the body is no event of the ledger") from None
