@@ -9,11 +9,13 @@ from __future__ import annotations
 import ipaddress
 import math
 import socket
+import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from django.conf import settings
 
@@ -164,3 +166,40 @@ def remaining_s(at_most: float | None = None, error: type[Exception] = NoAnswer)
     if remaining <= 0:
         raise error("the time for the whole request is used up")
     return remaining if at_most is None else min(remaining, at_most)
+
+
+class Speaks(Protocol):
+    """A client of whatever protocol, by the connection it has; None before it is there."""
+
+    @property
+    def sock(self) -> socket.socket | None: ...
+
+
+@contextmanager
+def cut_off_in_time() -> Iterator[list[Speaks]]:
+    """However slowly the other side drips: the connections of the clients that are put into this list end
+    when the time for everything does."""
+    clients: list[Speaks] = []
+    timer = threading.Timer(remaining_s(TOTAL_S), lambda: _cut_off(clients))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield clients
+    finally:
+        timer.cancel()
+
+
+def _cut_off(clients: list[Speaks]) -> None:
+    for client in clients:
+        with suppress(OSError):
+            if client.sock is not None:
+                client.sock.shutdown(socket.SHUT_RDWR)
+
+
+def encrypted(connection: socket.socket, host: str) -> ssl.SSLSocket:
+    """TLS over a connection, its certificate checked for this name. Raises NotConnected."""
+    try:
+        return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        connection.close()
+        raise NotConnected(f"no TLS with {host}: {error}") from error
