@@ -16,7 +16,6 @@ from ledger.providers.base import Question
 from ledger.providers.configuration import Canary, Configuration, NextPage, parse_configuration
 from ledger.providers.fields import RecordState
 from ledger.providers.reading import (
-    CANARY_UNSEEN,
     HASH_ONLY,
     LONGEST_WORD,
     MOST_KEPT_BYTES,
@@ -24,10 +23,11 @@ from ledger.providers.reading import (
     Page,
     Reader,
     Unreadable,
+    absent,
     as_word,
-    check_ok,
     comparable,
     content_of,
+    credential_in,
     next_in,
     state_of,
     status_of,
@@ -64,14 +64,11 @@ class HttpAdapter:
             records, detail = self._records(question)
             if records:
                 return LookedUp(LookedUpKind.FOUND, records, detail=detail)
-            seen = self._canary_seen()
-            return LookedUp(
-                LookedUpKind.ABSENT, canary_seen=seen, detail=CANARY_UNSEEN if seen is False else ""
-            )
+            return absent(seen=self._canary_seen(), credential=self._reader.credential)
         except Unaskable as why:
             return LookedUp(LookedUpKind.NO_LOOKUP, detail=str(why))
         except NO_ANSWER as why:
-            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why))
+            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why), refused_credential=credential_in(why))
 
     def _records(self, question: Question) -> tuple[tuple[Record, ...], str]:
         """Every record that is this operation's, and which status words nobody knows."""
@@ -102,7 +99,7 @@ class HttpAdapter:
             page = self._reader.get(url, headers)
             if page.status in self._configuration.absent_status and not asked:
                 return
-            check_ok(page.status)
+            self._reader.check_ok(page.status)
             asked.add(url)
             yield page.document
             url = self._next(url, page)

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Min, QuerySet
 
-from ledger.models import Attempt, Delivery, Pulse, Refusal, ReviewItem
+from ledger.models import Attempt, Delivery, Provider, Pulse, Refusal, ReviewItem
 from ledger.rules.states import State
 
 _WAITING = (State.DISPATCHED, State.UNKNOWN, State.MANUAL_REVIEW)
@@ -46,6 +46,16 @@ def numbers(now: datetime) -> Iterator[Number]:
     yield Number("ledger_refused_intents", "Refused intents by reason.", "reason", refusals)
     yield Number(
         "ledger_deliveries", "Deliveries by state.", "state", _counts(Delivery.objects.all(), "state")
+    )
+    providers = Provider.objects.all()
+    unreachable = _counts(providers.exclude(unavailable_since=None), "adapter")
+    yield Number("ledger_providers_unavailable", "Providers that do not answer.", "adapter", unreachable)
+    refused_credentials = _counts(providers.exclude(refused_credential=""), "adapter")
+    yield Number(
+        "ledger_credentials_refused",
+        "Providers that refuse our credential.",
+        "adapter",
+        refused_credentials,
     )
     pulses = {pulse.name: (now - pulse.at).total_seconds() for pulse in Pulse.objects.all()}
     yield Number(

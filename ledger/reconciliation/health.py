@@ -11,19 +11,23 @@ from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 
 
-def note_answer(provider: Provider, kind: LookedUpKind) -> None:
-    """Keep the provider's health; its first readable answer makes all its attempts due."""
-    durable(lambda: _note(provider, kind))
+def note_answer(provider: Provider, kind: LookedUpKind, *, refused_credential: str = "") -> None:
+    """Keep the provider's health; its first readable answer makes all its attempts due. An answer to a
+    credential that is not the right one is no readable one, and names what somebody has to mend."""
+    durable(lambda: _note(provider, kind, refused_credential))
 
 
-def _note(provider: Provider, kind: LookedUpKind) -> None:
+def _note(provider: Provider, kind: LookedUpKind, refused: str) -> None:
     row, now = Provider.objects.filter(pk=provider.pk), database_clock()
-    if kind is LookedUpKind.UNAVAILABLE:
+    if refused:
+        row.filter(credential_refused_since=None).update(credential_refused_since=now)
+        row.exclude(refused_credential=refused).update(refused_credential=refused[:100])
+    if kind is LookedUpKind.UNAVAILABLE or refused:
         row.filter(unavailable_since=None).update(unavailable_since=now)
         row.update(failures=F("failures") + 1)
     elif kind is not LookedUpKind.ADAPTER_FAILED:
         came_back = row.exclude(unavailable_since=None).update(unavailable_since=None, failures=0)
-        row.update(last_answer_at=now)
+        row.update(last_answer_at=now, refused_credential="", credential_refused_since=None)
         if came_back:
             _make_all_due(provider)
 

@@ -198,8 +198,9 @@ def _as_report(worker_id: str, answer: SendAnswer) -> OutcomeReport:
 def _note(this: _Pass, provider: Provider, answer: SendAnswer) -> None:
     if answer.reachable is None:
         return
-    note_answer(provider, LookedUpKind.FOUND if answer.reachable else LookedUpKind.UNAVAILABLE)
-    if not answer.reachable:
+    kind = LookedUpKind.FOUND if answer.reachable else LookedUpKind.UNAVAILABLE
+    note_answer(provider, kind, refused_credential=answer.refused_credential)
+    if not answer.reachable or answer.refused_credential:
         this.gone.add(provider.pk)
 
 

@@ -64,7 +64,7 @@ def _reconcile(claim: Claim, report: ReconcileReport) -> None:
     fault_point("reconciler.answered")
     follows = durable(lambda: _apply(claim, provider, looked_up))
     if provider is not None:
-        note_answer(provider, looked_up.kind)
+        note_answer(provider, looked_up.kind, refused_credential=looked_up.refused_credential)
     report.looked_up += 1
     if follows is None:
         report.stale += 1

@@ -46,12 +46,14 @@ class Record:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """One answer. `canary_seen` False: the look-up could not see an object known to exist either."""
+    """One answer. `canary_seen` False: the look-up could not see an object known to exist either.
+    `refused_credential`: what the provider would not take, by name; somebody has to mend it."""
 
     kind: LookedUpKind
     records: tuple[Record, ...] = ()
     canary_seen: bool | None = None
     detail: str = ""
+    refused_credential: str = ""
 
     def __post_init__(self) -> None:
         if bool(self.records) != (self.kind is LookedUpKind.FOUND):

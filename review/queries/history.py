@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Window
 
 from ledger.lifecycle.case import Case
-from ledger.models import Attempt, Decision, Event, LookUp, Operation, ReviewItem
+from ledger.models import Attempt, Decision, Event, LookUp, Operation, Provider, ReviewItem
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
@@ -31,7 +31,8 @@ def chain_views(case: Case, this: Attempt) -> tuple[AttemptView, ...]:
 
 
 def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
-    """One query."""
+    """Two queries."""
+    provider = provider_of(attempt, rule)
     every = LookUp.objects.filter(attempt=attempt).annotate(total=Window(Count("pk")))
     lookups = list(every.order_by("-answered_at", "-pk")[:NEWEST_LOOKUPS])
     ends_at = key_window_end(attempt, rule)
@@ -43,6 +44,9 @@ def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
         lease_until=attempt.lease_until,
         lookups=tuple(_lookup_view(lookup) for lookup in lookups),
         lookups_total=getattr(lookups[0], "total", 0) if lookups else 0,
+        provider=rule.provider or "",
+        refused_credential=provider.refused_credential if provider else "",
+        credential_refused_since=provider.credential_refused_since if provider else None,
         checks=attempt.checks,
         max_checks=rule.max_checks,
         next_check_at=attempt.next_check_at,
@@ -51,6 +55,12 @@ def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
         key_window_ends_at=ends_at,
         key_window_left_s=None if ends_at is None else max(0.0, (ends_at - now).total_seconds()),
     )
+
+
+def provider_of(attempt: Attempt, rule: Rule) -> Provider | None:
+    if rule.provider is None:
+        return None
+    return Provider.objects.filter(tenant_id=attempt.tenant_id, name=rule.provider).first()
 
 
 def decisions_of(attempt: Attempt) -> list[Decision]:

@@ -10,6 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from ledger.management.command import Answer, Exit, LedgerCommand
 from ledger.management.local.diagnosis import Finding, Machine
+from ledger.reconciliation.advice import advice_on_everything
 
 
 class Command(LedgerCommand):
@@ -17,13 +18,22 @@ class Command(LedgerCommand):
     requires_system_checks = []
 
     def answer(self, *_arguments: Any, **_options: Any) -> Answer:
-        findings = [*Machine(settings.HOME, os.environ).examine(), *_migrations()]
+        findings = [*Machine(settings.HOME, os.environ).examine(), *_database()]
         faulty = any(finding.is_fault for finding in findings)
         return Answer(
             "\n".join(_line(finding) for finding in findings),
             {"findings": [asdict(finding) for finding in findings]},
             Exit.FAULT_FOUND if faulty else Exit.OK,
         )
+
+
+def _database() -> list[Finding]:
+    """What the database says of itself, and of rules and providers where it is prepared."""
+    migrations = _migrations()
+    if not migrations or any(finding.is_fault for finding in migrations):
+        return migrations
+    advice = [Finding(each.about, each.problem, each.mend) for each in advice_on_everything()]
+    return [*migrations, *(advice or [Finding("rules and providers", "fit together")])]
 
 
 def _migrations() -> list[Finding]:
