@@ -22,6 +22,7 @@ from ledger.lifecycle.outcomes import (
     record_provider_request,
 )
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
+from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
 from ledger.lifecycle.relinking import relink_arguments, relink_record
 from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
 from ledger.lifecycle.standing import standing_of
@@ -34,13 +35,16 @@ from ledger.lifecycle.values import (
     Intent,
     IntentAnswer,
     IntentKind,
+    Kept,
     LeaveGiven,
     LeaveProblem,
     LeaveRefused,
+    NoRoomToPark,
     OutcomeAnswer,
     OutcomeReport,
     RunAnswer,
     Standing,
+    Told,
     UnknownObject,
 )
 from ledger.lifecycle.waiting import keep_waiting
@@ -52,14 +56,17 @@ __all__ = [
     "Intent",
     "IntentAnswer",
     "IntentKind",
+    "Kept",
     "LeaveGiven",
     "LeaveProblem",
     "LeaveRefused",
+    "NoRoomToPark",
     "Offer",
     "OutcomeAnswer",
     "OutcomeReport",
     "RunAnswer",
     "Standing",
+    "Told",
     "UnknownObject",
     "apply_answer",
     "approve",
@@ -76,6 +83,7 @@ __all__ = [
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "join_late",
     "keep_waiting",
     "note",
     "offers_for",
@@ -92,7 +100,9 @@ __all__ = [
     "relink_arguments",
     "relink_record",
     "standing_of",
+    "take_outcome",
     "take_over",
+    "take_provider_request",
     "twins_of",
     "unlocked_case",
 ]
