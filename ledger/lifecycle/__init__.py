@@ -22,6 +22,7 @@ from ledger.lifecycle.outcomes import (
     record_provider_request,
 )
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
+from ledger.lifecycle.parked_notes import dismiss_parked, note_parked
 from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
 from ledger.lifecycle.relinking import relink_arguments, relink_record
 from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
@@ -77,6 +78,7 @@ __all__ = [
     "confirm_happened",
     "decide_conflict",
     "declare_worker_dead",
+    "dismiss_parked",
     "end_approval",
     "end_send_lease",
     "end_wait_for_agent",
@@ -86,6 +88,7 @@ __all__ = [
     "join_late",
     "keep_waiting",
     "note",
+    "note_parked",
     "offers_for",
     "open_run",
     "recheck",

@@ -34,7 +34,7 @@ def by_id(api: Api) -> httpx.Response:
 
 
 def is_replay(answer: httpx.Response) -> bool:
-    return answer.headers.get("idempotent-replayed") == "true"
+    return bool(answer.headers.get("idempotent-replayed") == "true")
 
 
 @pytest.mark.parametrize("tell", [by_key, by_id])
