@@ -63,12 +63,11 @@ def pages(people: Cast) -> Mapping[str, str]:
 
 
 def parked_facts(people: Cast) -> ParkedFact:
-    """Reports about nothing known: one with candidates and a note, one as long as they come, one told twice."""
+    """Reports about nothing known: with candidates and a note, as long as they come, and dismissed."""
     sent = make.for_a_person(people.key, args={"title": "Printer p\u0430ypal"})
     succeeded = OutcomeReport("worker-1", "succeeded", "res_9", "req_77fa01", args_hash=sent.args_hash)
-    failed = OutcomeReport(
-        "worker-1", "failed", error_class="timeout", message="<b>no</b> \u202e" + "x" * 300
-    )
+    words = "<b>no</b> \u202e" + "x" * 300
+    failed = OutcomeReport("worker-1", "failed", error_class="timeout", message=words)
     unknown = OutcomeReport("worker-1", "unknown")
     told = [
         (Told(operation_key="invoice:tenant-7:2026-08-11:send"), succeeded),
