@@ -15,6 +15,7 @@ from dashboard.http import Request, page
 from ledger.rules.states import State
 from review.queries import TAB_LABELS, BadFilter, QueuePage, Tab, queue
 from review.queries.changes import changes_since
+from review.queries.parked import parked_count
 from review.queries.words import REASON_WORDS
 
 SWEPT_WITHIN = timedelta(seconds=60)
@@ -69,6 +70,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "elsewhere": 0 if found.tab in (Tab.ALL, Tab.DECIDED) else found.counts.get(Tab.ALL, 0),
         "states": OPEN_STATES,
         "reasons": tuple(REASON_WORDS.items()),
+        "parked": parked_count(request.user),
     }
 
 

@@ -169,7 +169,9 @@ class Block:
         """Store the provider's id of the request, the moment it is known."""
         attempt_id = self._given_lease().leave.attempt_id
         with _AfterSending():
-            await Calls.report_provider_request(self._calls, attempt_id, provider_request_id)
+            await Calls.report_provider_request(
+                self._calls, attempt_id, provider_request_id, operation_key=self._intent.operation_key
+            )
 
     @twin
     async def confirm(
@@ -216,6 +218,7 @@ class Block:
             "succeeded",
             result_ref=result_ref,
             provider_request_id=provider_request_id,
+            operation_key=self._intent.operation_key,
         )
         raise SentAgain(
             f"Operation {self.operation_id} had already happened, with result {self._result_ref}, and this "
@@ -289,7 +292,9 @@ class Block:
         with _AfterSending():
             self._reported = True  # from now on a heartbeat that is refused says nothing new
             try:
-                answer = await Calls.report_outcome(self._calls, attempt_id, outcome, **said)
+                answer = await Calls.report_outcome(
+                    self._calls, attempt_id, outcome, operation_key=self._intent.operation_key, **said
+                )
             except LedgerError as error:
                 # it is kept, or may have arrived: a second, weaker report would only blur it
                 self._kept = error.about.kept

@@ -132,9 +132,11 @@ class Calls:
         return str(self._checked(reply).get("lease_until", ""))
 
     @twin
-    async def report_provider_request(self, attempt_id: str, provider_request_id: str) -> Answer:
+    async def report_provider_request(
+        self, attempt_id: str, provider_request_id: str, *, operation_key: str | None = None
+    ) -> Answer:
         """Store the provider's own id of the request, the moment it is known."""
-        body = {"provider_request_id": provider_request_id}
+        body = {"provider_request_id": provider_request_id, "operation_key": operation_key}
         return await self._report(_attempt(attempt_id, "provider-request"), body)
 
     @twin
@@ -150,8 +152,13 @@ class Calls:
         error_class: str | None = None,
         message: str = "",
         usage: Mapping[str, int] | None = None,
+        operation_key: str | None = None,
     ) -> Answer:
-        """Say what became of it: succeeded, failed or unknown. The state that followed is in the answer."""
+        """Say what became of it: succeeded, failed or unknown. The state that followed is in the answer.
+
+        `operation_key` says what it is about to a ledger that does not know the attempt (any more); such a
+        report is `parked` until its operation appears.
+        """
         body = {
             "outcome": outcome,
             "result_ref": result_ref,
@@ -160,8 +167,32 @@ class Calls:
             "retryable": retryable,
             "error": None if error_class is None else {"class": error_class, "message": message},
             "usage": usage,
+            "operation_key": operation_key,
         }
         return await self._report(_attempt(attempt_id, "outcome"), body)
+
+    @twin
+    async def report_early_outcome(
+        self,
+        operation_key: str,
+        outcome: str,
+        *,
+        result_ref: str | None = None,
+        provider_request_id: str | None = None,
+        args_hash: str | None = None,
+        occurred_at: str | None = None,
+    ) -> Answer:
+        """Pass on what is known of an operation by its key alone, as from a provider's callback that may come
+        before the intent. `args_hash` of what was sent; `occurred_at` is RFC 3339."""
+        body = {
+            "operation_key": operation_key,
+            "outcome": outcome,
+            "result_ref": result_ref,
+            "provider_request_id": provider_request_id,
+            "args_hash": args_hash,
+            "occurred_at": occurred_at,
+        }
+        return await self._report("/outcomes", body)
 
     @twin
     async def cancel(self, operation_id: str, *, reason: str) -> Json:

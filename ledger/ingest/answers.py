@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -65,6 +65,15 @@ class OutcomeAnswer(StandingAnswer):
     """What followed from a report; `evidence_only` where it settled nothing."""
 
     evidence_only: bool
+
+
+class ParkedAnswer(BaseModel):
+    """The fact is kept, whatever it is about; always this body."""
+
+    parked: Literal[True] = True
+    detail: Literal[
+        "Kept: this tenant has no such attempt. It is joined to it when it appears, and shown to people."
+    ] = "Kept: this tenant has no such attempt. It is joined to it when it appears, and shown to people."
 
 
 class AttemptLine(BaseModel):

@@ -83,6 +83,14 @@ _REQUEST = (
         "Correct the field; /api/v1/openapi.json describes every call.",
     ),
     ProblemKind(
+        "parking-full", "No more facts about unknown attempts are kept", 429,
+        "The tenant has as many parked facts as it may have, so this one, about an attempt it does not know, "
+        "was not kept.",
+        "Keep the report and repeat the same call after the time in Retry-After. People make room at the "
+        "review desk.",
+        retryable=True,
+    ),
+    ProblemKind(
         "internal-error", "The ledger failed", 500,
         "Something went wrong inside the ledger. Whether the call took effect is unknown; nothing may be "
         "sent.",

@@ -68,6 +68,9 @@ class ProviderRequestBody(_Strict):
 
     worker_id: WorkerName
     provider_request_id: Name
+    operation_key: Name | None = Field(
+        None, description="Says what it is about where the ledger does not know the attempt."
+    )
 
 
 class ErrorBody(_Strict):
@@ -89,9 +92,7 @@ class AmountsBody(_Strict):
     tokens: Amount | None = None
 
 
-class OutcomeBody(_Strict):
-    """What the agent knows about one send. `no_effect` and `retryable` go with `failed` only."""
-
+class _Outcome(_Strict):
     worker_id: WorkerName
     outcome: Literal["succeeded", "failed", "unknown"]
     result_ref: Reference | None = None
@@ -100,6 +101,10 @@ class OutcomeBody(_Strict):
     retryable: bool = False
     error: ErrorBody | None = None
     usage: AmountsBody | None = None
+    args_hash: ContentHash | None = Field(
+        None, description="Of what was sent: compared with what was meant to be."
+    )
+    occurred_at: Time | None = Field(None, description="When it happened, where that is known.")
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -108,6 +113,20 @@ class OutcomeBody(_Strict):
         if self.outcome == "succeeded" and self.error is not None:
             raise ValueError("error does not go with the outcome succeeded")
         return self
+
+
+class OutcomeBody(_Outcome):
+    """What the agent knows about one send. `no_effect` and `retryable` go with `failed` only."""
+
+    operation_key: Name | None = Field(
+        None, description="Says what it is about where the ledger does not know the attempt."
+    )
+
+
+class EarlyOutcomeBody(_Outcome):
+    """An outcome of which only the operation's key is known: the intent may not have come yet."""
+
+    operation_key: Name
 
 
 class CancelBody(_Strict):

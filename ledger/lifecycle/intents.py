@@ -9,6 +9,7 @@ from ledger.events import agent_actor
 from ledger.lifecycle.case import Case, load_case
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.locking import locked_operation
+from ledger.lifecycle.parking import join_parked, lock_operation_key
 from ledger.lifecycle.rule_changes import follow_rule
 from ledger.lifecycle.runs import open_run
 from ledger.lifecycle.settling import settle
@@ -20,6 +21,7 @@ from ledger.policies import InForce, rule_in_force
 from ledger.queries.outcomes import is_variant
 from ledger.rules.authority import Now, Reason, Refused, Then, check_authority, covers_target, covers_tool
 from ledger.rules.policy import target_of
+from ledger.rules.states import State
 from ledger.rules.vocabulary import Effect, EventKind, ReviewReason
 from ledger.transactions import database_clock, require_transaction
 
@@ -121,8 +123,11 @@ def _create(key: ApiKey, intent: Intent, in_force: InForce, operation: Operation
     case = load_case(operation, agent_actor(key.agent))
     held_for = _held_for(operation, intent, in_force)
     attempt = _insert(case, key, intent, in_force, held_for)
+    lock_operation_key(operation.tenant_id, operation.operation_key)
+    join_parked(case)
     settle(case)
-    return IntentAnswer(IntentKind.HELD if held_for else IntentKind.CREATED, standing_in(case, attempt))
+    held = attempt.state == State.MANUAL_REVIEW
+    return IntentAnswer(IntentKind.HELD if held else IntentKind.CREATED, standing_in(case, attempt))
 
 
 def _held_for(operation: Operation, intent: Intent, in_force: InForce) -> ReviewReason | None:

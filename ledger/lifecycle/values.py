@@ -18,6 +18,10 @@ class UnknownObject(Exception):
     """This tenant has no object of that id. Another tenant's is as unknown as one that never was."""
 
 
+class NoRoomToPark(Exception):
+    """The tenant has as many parked facts as it may have: the sender keeps this one and comes back."""
+
+
 @dataclass(frozen=True)
 class Standing:
     """Where an attempt stands, as every answer about it says."""
@@ -114,6 +118,8 @@ class OutcomeReport:
     error_class: str = ""
     message: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
+    args_hash: str = ""  # of what was sent
+    occurred_at: str = ""  # RFC 3339
 
     @property
     def as_rule(self) -> Report:
@@ -138,6 +144,8 @@ class OutcomeReport:
             "error_class": self.error_class,
             "message": self.message,
             "usage": dict(self.usage),
+            "args_hash": self.args_hash,
+            "occurred_at": self.occurred_at,
         }
         return {name: value for name, value in said.items() if value}
 
@@ -148,6 +156,21 @@ class OutcomeAnswer:
 
     standing: Standing
     evidence_only: bool
+    replayed: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a fact says it is about: an attempt's id, an operation's key, or both."""
+
+    attempt_id: str = ""
+    operation_key: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A fact about something this tenant does not know (yet). `replayed`: it was told before."""
+
     replayed: bool
 
 

@@ -4,6 +4,7 @@ from ledger.models.attempt import Attempt, LookUp
 from ledger.models.delivery import Delivery, Destination, Settlement
 from ledger.models.event import Event, Refusal
 from ledger.models.operation import Operation
+from ledger.models.parked import ParkedFact, ParkedNote
 from ledger.models.people import Agent, ApiKey, ReviewGroup, Tenant, User
 from ledger.models.policy import PolicySnapshot, Provider
 from ledger.models.pulse import Pulse
@@ -25,6 +26,8 @@ __all__ = [
     "Event",
     "LookUp",
     "Operation",
+    "ParkedFact",
+    "ParkedNote",
     "PolicySnapshot",
     "Provider",
     "Pulse",

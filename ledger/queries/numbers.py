@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db.models import Count, Min, QuerySet
 
-from ledger.models import Attempt, Delivery, Provider, Pulse, Refusal, ReviewItem
+from ledger.models import Attempt, Delivery, ParkedFact, Provider, Pulse, Refusal, ReviewItem
+from ledger.queries.parked import OPEN, fullest, recorded_after_send
 from ledger.rules.states import State
 
 _WAITING = (State.DISPATCHED, State.UNKNOWN, State.MANUAL_REVIEW)
@@ -57,9 +58,36 @@ def numbers(now: datetime) -> Iterator[Number]:
         "adapter",
         refused_credentials,
     )
+    yield from _parked(now)
     pulses = {pulse.name: (now - pulse.at).total_seconds() for pulse in Pulse.objects.all()}
     yield Number(
         "ledger_pulse_age_seconds", "Since a part of the system last ran to its end.", "part", pulses
+    )
+
+
+def _parked(now: datetime) -> Iterator[Number]:
+    """Facts about what the ledger does not know: watch them before a tenant's limit is reached."""
+    facts, waiting = ParkedFact.objects.all(), ParkedFact.objects.filter(OPEN)
+    oldest = waiting.aggregate(oldest=Min("parked_at"))["oldest"]
+    standings = {
+        "waiting": waiting.count(),
+        "dismissed": facts.filter(joined_at=None).exclude(dismissed_at=None).count(),
+        "joined": facts.exclude(joined_at=None).count(),
+    }
+    yield Number("ledger_parked_facts", "Facts told too early or about nothing known.", "standing", standings)
+    seconds = {} if oldest is None else {"waiting": (now - oldest).total_seconds()}
+    yield Number("ledger_oldest_parked_fact_seconds", "Age of the oldest that waits.", "standing", seconds)
+    yield Number(
+        "ledger_parked_facts_fullest",
+        "Share of its limit in the tenant that has most; at 1 its further facts are sent back.",
+        "standing",
+        {"waiting": fullest()},
+    )
+    yield Number(
+        "ledger_broken_guarantees",
+        "Attempts of which the agent broke a rule the ledger cannot enforce.",
+        "how",
+        {"recorded_after_send": recorded_after_send()},
     )
 
 

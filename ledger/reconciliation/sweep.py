@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent
+from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent, join_late
 from ledger.models import Approval, Attempt
+from ledger.queries.parked import operations_with_parked_facts
 from ledger.reconciliation.pulse import beat
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
@@ -17,11 +18,12 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class SweepReport:
-    """How many of each one pass ended."""
+    """How many of each one pass ended; `joined`: operations whose parked facts it applied."""
 
     leases: int
     approvals: int
     not_started: int
+    joined: int
 
 
 def sweep_once(*, at_most: int = BATCH) -> SweepReport:
@@ -31,13 +33,14 @@ def sweep_once(*, at_most: int = BATCH) -> SweepReport:
         leases=_each(_leases_over(now, at_most), lambda pk: end_send_lease(attempt_id=pk)),
         approvals=_each(_approvals_over(now, at_most), lambda pk: end_approval(attempt_id=pk)),
         not_started=_each(_never_started(now, at_most), lambda pk: end_wait_for_agent(attempt_id=pk)),
+        joined=_each(operations_with_parked_facts(at_most), lambda pk: join_late(operation_id=pk)),
     )
     beat("sweep")
     return report
 
 
-def _each(attempt_ids: list[str], end: Callable[[str], bool]) -> int:
-    return sum(durable(lambda pk=pk: end(pk)) for pk in attempt_ids)  # type: ignore[misc]
+def _each(ids: list[str], end: Callable[[str], bool]) -> int:
+    return sum(durable(lambda pk=pk: end(pk)) for pk in ids)  # type: ignore[misc]
 
 
 def _leases_over(now: datetime, at_most: int) -> list[str]:

@@ -104,6 +104,13 @@ class EventKind(StrEnum):
     CONFLICT_DECIDED = "attempt.conflict_decided"
 
 
+class FactKind(StrEnum):
+    """What an agent can say about a send, also before the ledger knows of it."""
+
+    OUTCOME = "outcome"
+    PROVIDER_REQUEST = "provider_request"
+
+
 class DecisionKind(StrEnum):
     """What a person chose about a review item."""
 

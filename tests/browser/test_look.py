@@ -7,8 +7,13 @@ from collections.abc import Mapping
 import pytest
 from playwright.sync_api import expect
 
+from ledger import lifecycle
+from ledger.lifecycle import OutcomeReport, Told
+from ledger.models import ParkedFact
+from ledger.models.ids import attempt_id
 from ledger.rules.reconcile import LookedUpKind
-from review import decisions
+from ledger.transactions import durable
+from review import decisions, parked
 from tests.browser.conftest import Desk, OpenDesk
 from tests.support import make
 from tests.support.cast import Cast
@@ -28,7 +33,11 @@ def pages(people: Cast) -> Mapping[str, str]:
     make.send(people.key, make.fresh(superseded))
     first = make.dispatched(people.key, make.REFUND)
     variant = make.item_of(make.variant(people.key, first, {**make.ARGS[make.REFUND], "amount": 900}))
+    fact = parked_facts(people)
     return {
+        "parked": "/review/parked/",
+        "parked-dismissed": "/review/parked/?show=dismissed",
+        "parked-fact": f"/review/parked/{fact.pk}/",
         "queue": "/review/",
         "queue-empty": "/review/?tab=mine",
         "queue-decided": "/review/?tab=decided",
@@ -51,6 +60,27 @@ def pages(people: Cast) -> Mapping[str, str]:
         "problems": "/problems/",
         "problem": "/problems/on-hold",
     }
+
+
+def parked_facts(people: Cast) -> ParkedFact:
+    """Reports about nothing known: with candidates and a note, as long as they come, and dismissed."""
+    sent = make.for_a_person(people.key, args={"title": "Printer p\u0430ypal"})
+    succeeded = OutcomeReport("worker-1", "succeeded", "res_9", "req_77fa01", args_hash=sent.args_hash)
+    words = "<b>no</b> \u202e" + "x" * 300
+    failed = OutcomeReport("worker-1", "failed", error_class="timeout", message=words)
+    unknown = OutcomeReport("worker-1", "unknown")
+    told = [
+        (Told(operation_key="invoice:tenant-7:2026-08-11:send"), succeeded),
+        (Told(attempt_id(), "a" * 255), failed),
+        (Told(attempt_id()), unknown),
+        (Told(attempt_id()), unknown),
+    ]
+    for about, report in (*told, told[0]):
+        durable(lambda a=about, r=report: lifecycle.take_outcome(key=people.key, told=a, report=r))  # type: ignore[misc]
+    first, *_, last = ParkedFact.objects.order_by("parked_at")
+    parked.note(people.operator, first.pk, why="Asked the provider; they look for it.")
+    parked.dismiss(people.operator, last.pk, why="A test of theirs.")
+    return first
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from django.db import DatabaseError, transaction
 
 from ledger.models import Tenant
-from ledger.queries.invariants import approvals, attempts, budgets, deliveries, history, system, tenancy
+from ledger.queries.invariants import (
+    approvals,
+    attempts,
+    budgets,
+    deliveries,
+    history,
+    parked,
+    system,
+    tenancy,
+)
 from ledger.queries.invariants.scope import Broken, Check, Scope
 from ledger.queries.snapshot import one_snapshot
 
@@ -22,6 +31,7 @@ INVARIANTS: tuple[Check, ...] = (
     *deliveries.CHECKS,
     *budgets.CHECKS,
     *history.CHECKS,
+    *parked.CHECKS,
     *tenancy.CHECKS,
     *system.CHECKS,
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ledger.queries.invariants import approvals, budgets, deliveries, history, system, tenancy
 from tests.ledger.fsck.fault import Fault, without
 from tests.ledger.fsck.faults_of_attempts import ATTEMPTS
+from tests.ledger.fsck.faults_of_parked import PARKED
 
 _VOTE_OF_SENT = "WHERE approval_id = %(approved_sent_approval)s"
 
@@ -281,4 +282,4 @@ SYSTEM = (
     ),
 )
 
-FAULTS = (*ATTEMPTS, *APPROVALS, *DELIVERIES, *BUDGETS, *HISTORY, *TENANCY, *SYSTEM)
+FAULTS = (*ATTEMPTS, *APPROVALS, *DELIVERIES, *BUDGETS, *HISTORY, *PARKED, *TENANCY, *SYSTEM)

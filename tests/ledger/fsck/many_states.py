@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ledger import lifecycle
-from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, User
+from ledger.lifecycle import OutcomeReport, Told
+from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, ParkedFact, User
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
@@ -33,6 +34,7 @@ class ManyStates:
         self.in_doubt()
         self.decided_by_people()
         self.beside_the_attempts()
+        self.told_too_early()
 
     @property
     def key(self) -> ApiKey:
@@ -102,6 +104,27 @@ class ManyStates:
         }
         for story in ("confirmed", "recorded"):
             self.ids[f"operation_{story}"] = self.attempt(story).operation_id
+
+    def told_too_early(self) -> None:
+        for story in ("parked", "dismissed", "early"):
+            self.tell(story)
+        self.ids["parked_fact"] = self.fact("parked").pk
+        self.ids["dismissed_fact"] = self.fact("dismissed").pk
+        durable(
+            lambda: lifecycle.dismiss_parked(
+                fact_id=self.ids["dismissed_fact"], by=self.cast.operator, why="a test"
+            )
+        )
+        self.keep("early", make.recorded(self.key, make.TICKET, operation_key="early"))
+        self.ids["joined_fact"] = self.fact("early").pk
+
+    def tell(self, operation_key: str) -> None:
+        report = OutcomeReport(worker_id="w", outcome="succeeded", result_ref="r-1")
+        told = Told(operation_key=operation_key)
+        durable(lambda: lifecycle.take_outcome(key=self.key, told=told, report=report))
+
+    def fact(self, operation_key: str) -> ParkedFact:
+        return ParkedFact.objects.get(operation_key=operation_key)
 
     def keep(self, story: str, attempt: Attempt) -> Attempt:
         self.ids[story] = attempt.pk

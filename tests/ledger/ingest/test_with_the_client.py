@@ -149,3 +149,13 @@ def test_what_is_known_can_be_read(ledger: Ledger) -> None:
     assert ledger.get_operation(op.operation_id)["outcome"] == "confirmed"
     found = ledger.find_operations(operation_key="mail:1")["operations"]
     assert [operation["operation_id"] for operation in found] == [op.operation_id]
+
+
+def test_a_report_on_an_attempt_the_ledger_forgot_finds_its_operation(ledger: Ledger, cast: Cast) -> None:
+    forgotten = "att_" + "7" * 26
+    told = ledger.report_outcome(forgotten, "succeeded", result_ref="msg_1", operation_key="mail:1")
+    assert told.parked
+    with pytest.raises(PendingReview), mail(ledger):
+        pass
+    assert attempt_of(cast).reason == "sent_without_leave"
+    assert not ledger.report_early_outcome("mail:1", "succeeded", result_ref="msg_1").parked
