@@ -32,6 +32,7 @@ class Provider(TenantRow):
     failures = models.PositiveIntegerField(default=0)
     unavailable_since = models.DateTimeField(null=True, blank=True)
     last_answer_at = models.DateTimeField(null=True, blank=True)
+    probe_at = models.DateTimeField(null=True, blank=True)  # while unavailable, nobody asks it before
 
     class Meta:
         constraints = (models.UniqueConstraint("tenant", "name", name="provider_name"),)
