@@ -69,6 +69,10 @@ class NotConnected(OutgoingError):
     """Nobody could be reached. Nothing was sent."""
 
 
+class OutOfTime(NotConnected):
+    """The caller's own time was over before anybody was asked, which says nothing of who would have been."""
+
+
 class NoAnswer(OutgoingError):
     """It was sent, or part of it, and no whole answer came: a timeout, a cut connection, nonsense."""
 
@@ -137,6 +141,8 @@ class GuardedClient:
     ) -> Response:
         """One request and its answer. `headers` may not set Host or how the body is framed."""
         asked = _core_request(method, url, headers, content, allow_http=allow_http)
+        if time.monotonic() >= _DEADLINE.get():
+            raise OutOfTime("the time for it was over before it was sent")
         token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + self._total_s))
         try:
             with self._pool.stream(**asked) as answer:
