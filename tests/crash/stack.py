@@ -21,7 +21,7 @@ from tests.support.processes import RunningLedger
 
 @contextmanager
 def whole_ledger(**environment: str) -> Iterator[RunningLedger]:
-    """PostgreSQL, broker, worker, scheduler and web server of their own; gone afterwards, also after SIGTERM."""
+    """PostgreSQL, broker, worker, scheduler and web server, all of its own; SIGTERM ends them too."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="lh-", ignore_cleanup_errors=True) as directory:
         ledger = RunningLedger(Path(directory) / "home", extra_environment=environment)
