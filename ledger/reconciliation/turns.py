@@ -33,7 +33,7 @@ class SharedTurns:
             cursor.execute(_HOLD, {"name": name, "seconds": seconds})
 
 
-def _seconds(statement: str, **values: object) -> float:
+def _seconds(statement: str, **values: str | float) -> float:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         row = cursor.fetchone()

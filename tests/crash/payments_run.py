@@ -18,7 +18,7 @@ from django.db import connections
 
 from ledger.lifecycle import DecisionRefused
 from ledger.management.commands.create_agent_key import Grant, create_key
-from ledger.models import ApprovalUse, Attempt, Operation, Provider, ReviewItem
+from ledger.models import Approval, ApprovalUse, Attempt, Operation, Provider, ReviewItem
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
 from review import decisions
@@ -186,7 +186,8 @@ class Payments:
         """Wait until all is known or before a person, then let two people approve what is proven absent."""
         connections.close_all()
         wait_until(lambda: not self._being_found_out(), within_s=SETTLES_WITHIN_S, what="all found out")
-        waiting = Attempt.objects.filter(state=State.MANUAL_REVIEW)
+        approved = Approval.objects.filter(used_at=None, voided_at=None).values("attempt_id")
+        waiting = Attempt.objects.filter(state=State.MANUAL_REVIEW).exclude(pk__in=approved)
         for item in ReviewItem.objects.filter(attempt__in=waiting, closed_at=None):
             reason = item.attempt.reason
             assert reason == "not_idempotent", f"{item.attempt} is at the desk as {reason}"
@@ -228,6 +229,7 @@ class Payments:
             ("database stops", watch.stopped),
             ("approvals (two people each)", self.approvals),
             ("approvals used", ApprovalUse.objects.count()),
+            ("approvals voided", Approval.objects.exclude(voided_at=None).count()),
             ("effects at Stripe", effects.total()),
             ("most effects of one operation, at any time", watch.most),
             ("operations with more than one effect", sum(1 for n in effects.values() if n > 1)),

@@ -29,11 +29,19 @@ CONFLICT = "conflicting_evidence"
 
 
 @dataclass(frozen=True)
+class WentOn:
+    """What one did after it was continued: effects there until then, and what was written beyond evidence."""
+
+    effects_before: int
+    written: list[str]
+
+
+@dataclass(frozen=True)
 class Case:
     """One zombie. `own`: effects that its own send must have had. `reason`: why the desk must have it now."""
 
     name: str
-    play: Callable[[World], list[str]]
+    play: Callable[[World], WentOn]
     own: int = 0
     reason: str = ""
     noticed: str = "nothing to notice"
@@ -88,12 +96,13 @@ class Zombies:
 def played(case: Case, world: World) -> Result:
     """One case, on an operation of its own."""
     before = world.provider.total_effects()
-    written = case.play(world)
+    went_on = case.play(world)
     effects = world.effects
     assert world.provider.total_effects() - before == effects
+    own = effects - went_on.effects_before
     item = ReviewItem.objects.filter(operation=world.operation, closed_at=None).first()
     reason = item.attempt.reason or CONFLICT if item else ""
-    return Result(case, effects - case.own, case.own if effects == 1 + case.own else -1, written, reason)
+    return Result(case, went_on.effects_before, own, went_on.written, reason)
 
 
 # --- agents ------------------------------------------------------------------------------------------------
@@ -116,52 +125,52 @@ def overtaken_agent(world: World, *, other_stops_at: str = "") -> Agent:
     return zombie
 
 
-def agent_goes_on(world: World) -> list[str]:
+def agent_goes_on(world: World) -> WentOn:
     zombie = overtaken_agent(world)
-    return goes_on(zombie)
+    return goes_on(world, zombie)
 
 
-def agent_goes_on_after_the_key(world: World) -> list[str]:
+def agent_goes_on_after_the_key(world: World) -> WentOn:
     zombie = overtaken_agent(world)
     world.provider.forget_keys()
-    return goes_on(zombie)
+    return goes_on(world, zombie)
 
 
-def agent_killed_after_its_own_send(world: World) -> list[str]:
+def agent_killed_after_its_own_send(world: World) -> WentOn:
     zombie = overtaken_agent(world)
     world.provider.forget_keys()
     return sends_and_dies(world, zombie)
 
 
-def agent_killed_while_the_other_is_not_known(world: World) -> list[str]:
+def agent_killed_while_the_other_is_not_known(world: World) -> WentOn:
     """The other attempt has happened too and nobody has heard of it, so the provider is still to be asked."""
     zombie = overtaken_agent(world, other_stops_at="answered")
     world.provider.forget_keys()
-    written = sends_and_dies(world, zombie)
+    went_on = sends_and_dies(world, zombie)
     world.sweep_until("UNKNOWN")
     world.reconcile_until("MANUAL_REVIEW")
-    return written
+    return went_on
 
 
-def goes_on(zombie: Agent) -> list[str]:
-    """Continue it to its end: what it wrote beyond evidence."""
-    before = all_rows()
+def goes_on(world: World, zombie: Agent) -> WentOn:
+    """Continue it to its end."""
+    effects, before = world.effects, all_rows()
     zombie.process.send_signal(signal.SIGCONT)
     zombie.process.wait(WITHIN_S)
     assert zombie.process.stdout is not None
     zombie.process.stdout.close()
-    return beyond_evidence(before, all_rows())
+    return WentOn(effects, beyond_evidence(before, all_rows()))
 
 
-def sends_and_dies(world: World, zombie: Agent) -> list[str]:
+def sends_and_dies(world: World, zombie: Agent) -> WentOn:
     """Continue it until its own send has happened, and kill it before it hears of that."""
-    before = all_rows()
+    effects, before = world.effects, all_rows()
     world.provider.set_mode("accept_then_hang", on="send", times=1)
     zombie.process.send_signal(signal.SIGCONT)
     world.provider.wait_for_hanging(timeout=WITHIN_S)
     zombie.kill()
     world.provider.release()
-    return beyond_evidence(before, all_rows())
+    return WentOn(effects, beyond_evidence(before, all_rows()))
 
 
 # --- the ledger's own processes ----------------------------------------------------------------------------
@@ -184,24 +193,24 @@ def frozen(world: World, point: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def continued(process: subprocess.Popen[bytes]) -> list[str]:
-    before = all_rows()
+def continued(world: World, process: subprocess.Popen[bytes]) -> WentOn:
+    effects, before = world.effects, all_rows()
     process.send_signal(signal.SIGCONT)
     assert process.wait(WITHIN_S) == 0
-    return beyond_evidence(before, all_rows())
+    return WentOn(effects, beyond_evidence(before, all_rows()))
 
 
-def reconciler_about_to_ask(world: World) -> list[str]:
+def reconciler_about_to_ask(world: World) -> WentOn:
     """Its lease runs out; another one asks, finds what happened, and settles it."""
     return overtaken_reconciler(world, "reconciler.claimed")
 
 
-def reconciler_with_an_old_absent(world: World) -> list[str]:
+def reconciler_with_an_old_absent(world: World) -> WentOn:
     """It holds an *absent* from before the request arrived: believed, it would lead to a second send."""
     return overtaken_reconciler(world, "reconciler.answered")
 
 
-def overtaken_reconciler(world: World, point: str) -> list[str]:
+def overtaken_reconciler(world: World, point: str) -> WentOn:
     world.killed_while_sending("hang")
     world.sweep_until("UNKNOWN")
     with frozen(world, point) as zombie:
@@ -209,19 +218,19 @@ def overtaken_reconciler(world: World, point: str) -> list[str]:
         wait_until(lambda: world.effects == 1, within_s=WITHIN_S, what="the late effect")
         world.reconcile_until("OUTCOME_CONFIRMED")
         assert world.newest.lookup_epoch >= 2
-        return continued(zombie)
+        return continued(world, zombie)
 
 
-def sender_with_leave(world: World) -> list[str]:
+def sender_with_leave(world: World) -> WentOn:
     return overtaken_sender(world, "sender.leave_committed")
 
 
-def sender_after_its_last_look(world: World) -> list[str]:
+def sender_after_its_last_look(world: World) -> WentOn:
     """Nothing is asked any more after this point, so only the time it was given keeps it from sending."""
     return overtaken_sender(world, "sender.before_send", forgets=True)
 
 
-def overtaken_sender(world: World, point: str, *, forgets: bool = False) -> list[str]:
+def overtaken_sender(world: World, point: str, *, forgets: bool = False) -> WentOn:
     """Its lease runs out, the provider has nothing, and another sender sends."""
     make.recorded(world.people.key, REFUND, args=ARGS[REFUND], operation_key=world.operation_key)
     with frozen(world, point) as zombie:
@@ -232,21 +241,21 @@ def overtaken_sender(world: World, point: str, *, forgets: bool = False) -> list
         assert world.newest.state == State.OUTCOME_CONFIRMED
         if forgets:
             world.provider.forget_keys()
-        return continued(zombie)
+        return continued(world, zombie)
 
 
-def sender_with_the_answer(world: World) -> list[str]:
+def sender_with_the_answer(world: World) -> WentOn:
     make.recorded(world.people.key, REFUND, args=ARGS[REFUND], operation_key=world.operation_key)
     with frozen(world, "sender.sent") as zombie:
         world.sweep_until("UNKNOWN")
         world.reconcile_until("OUTCOME_CONFIRMED")
-        return continued(zombie)
+        return continued(world, zombie)
 
 
-def sent_by_the_ledger(play: Callable[[World], list[str]]) -> Callable[[World], list[str]]:
+def sent_by_the_ledger(play: Callable[[World], WentOn]) -> Callable[[World], WentOn]:
     """The same under a rule by which the ledger sends, with a lease long enough to be seen."""
 
-    def under_own_rule(world: World) -> list[str]:
+    def under_own_rule(world: World) -> WentOn:
         make.policy(world.people.tenant, tools={REFUND: {**OWN, "dispatch_timeout_s": 3}})
         refunds = configuration(world.provider.url, REFUND)
         body = {name: f"{{args/{name}}}" for name in ARGS[REFUND]}
