@@ -61,6 +61,10 @@ class NotConnected(OutgoingError):
     """Nobody could be reached. Nothing was sent."""
 
 
+class OutOfTime(NotConnected):
+    """The caller's own time was over before anybody was asked, which says nothing of who would have been."""
+
+
 class NoAnswer(OutgoingError):
     """It was sent, or part of it, and no whole answer came: a timeout, a cut connection, nonsense."""
 

@@ -26,6 +26,7 @@ from ledger.dialling import (
     NoAnswer,
     NotConnected,
     OutgoingError,
+    OutOfTime,
     all_within,
     allowed_address,
     first_that_answers,
@@ -39,6 +40,7 @@ __all__ = [
     "GuardedClient",
     "NoAnswer",
     "NotConnected",
+    "OutOfTime",
     "OutgoingError",
     "Response",
     "all_within",
@@ -104,6 +106,8 @@ class GuardedClient:
     ) -> Response:
         """One request and its answer. `headers` may not set Host or how the body is framed."""
         asked = _core_request(method, url, headers, content, allow_http=allow_http)
+        if time.monotonic() >= DEADLINE.get():
+            raise OutOfTime("the time for it was over before it was sent")
         token = DEADLINE.set(min(DEADLINE.get(), time.monotonic() + self._total_s))
         try:
             with self._pool.stream(**asked) as answer:

@@ -10,6 +10,7 @@ from ledger.models.policy import PolicySnapshot, Provider
 from ledger.models.pulse import Pulse
 from ledger.models.review import Approval, ApprovalUse, Decision, ReviewItem, Vote
 from ledger.models.run import BudgetAccount, BudgetEntry, BudgetUnit, Run, RunCheckpoint
+from ledger.models.turn import Turn
 
 __all__ = [
     "Agent",
@@ -38,6 +39,7 @@ __all__ = [
     "RunCheckpoint",
     "Settlement",
     "Tenant",
+    "Turn",
     "User",
     "Vote",
 ]

@@ -38,6 +38,7 @@ class Provider(TenantRow):
     last_answer_at = models.DateTimeField(null=True, blank=True)
     refused_credential = models.CharField(max_length=100, blank=True, default="", db_default="")
     credential_refused_since = models.DateTimeField(null=True, blank=True)
+    probe_at = models.DateTimeField(null=True, blank=True)  # while unavailable, nobody asks it before
 
     class Meta:
         constraints = (models.UniqueConstraint("tenant", "name", name="provider_name"),)

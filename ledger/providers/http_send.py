@@ -54,7 +54,7 @@ class SendingHttpAdapter(HttpAdapter):
             answer = self._reader.ask(self._template.method, url, headers, content)
         except NotNow as why:
             return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
-        except http.AddressRefused as why:
+        except (http.AddressRefused, http.OutOfTime) as why:
             return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
         except http.NotConnected as why:
             return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why), reachable=False)

@@ -30,11 +30,13 @@ from ledger.models import Attempt, Provider
 from ledger.models.ids import leave_id, sender_id
 from ledger.policies import rule_in_force, rule_of, rule_of_next_send
 from ledger.providers.base import AdapterMisconfigured, SendAnswer, SendingAdapter, SentKind
+from ledger.providers.pace import shared
 from ledger.providers.registry import sender_for
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.pulse import beat
 from ledger.reconciliation.runner import provider_named, question_about
+from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.policy import Rule
 from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.reports import ErrorClass, Reported
@@ -90,11 +92,12 @@ def send_once(*, at_most: int = BATCH) -> SendReport:
     pass, so that an outage costs the attempts that wait for it nothing."""
     this = _Pass(sender_id(), SendReport())
     ends_at = monotonic_s() + PASS_S
-    for attempt_id in due_sends(at_most=LOOKED_AT):
-        if this.report.sent >= at_most or monotonic_s() >= ends_at:
-            this.report.more = True
-            break
-        _try(this, attempt_id)
+    with shared(SharedTurns()):
+        for attempt_id in due_sends(at_most=LOOKED_AT):
+            if this.report.sent >= at_most or monotonic_s() >= ends_at:
+                this.report.more = True
+                break
+            _try(this, attempt_id)
     put_off(this.rests)
     this.report.resting = len(this.rests)
     beat("send")
@@ -151,9 +154,9 @@ def _send(sent: Attempt, way: _Way, life: str) -> SendAnswer:
     left_s = _lease_left_s(again.attempt)
     if left_s <= 0:
         return SendAnswer(kind=SentKind.NOT_SENT, detail="The lease was over before it was sent.")
-    fault_point("sender.before_send")
     try:
         with all_within(min(left_s, SEND_S)):
+            fault_point("sender.before_send")
             return way.adapter.send(question_about(sent))
     except Exception as error:
         logger.exception("The adapter of provider %s failed to send %s", way.provider.name, sent.pk)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+import random
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from django.db import DatabaseError
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -13,11 +16,13 @@ from ledger.lifecycle import apply_answer
 from ledger.models import Attempt, Provider
 from ledger.policies import rule_of
 from ledger.providers.base import Question
+from ledger.providers.pace import shared
 from ledger.providers.registry import adapter_for
 from ledger.queries.arguments import stored_args
-from ledger.reconciliation.claims import Claim, claim_due
+from ledger.reconciliation.claims import Claim, claim_in, due_lanes
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.pulse import beat
+from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.keys import correlation_id
 from ledger.rules.reconcile import LookedUp, LookedUpKind
 from ledger.rules.vocabulary import Effect
@@ -44,15 +49,24 @@ class ReconcileReport:
 
 
 def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
-    """Ask about attempts that are due, at most so many or for a few seconds. Each is claimed only when its
-    turn comes, so that a slow provider never lets the lease of another one run out."""
+    """Ask about attempts that are due, at most so many or for a few seconds: each provider in its turn, in an
+    order that favours none. Each attempt is claimed only when its turn comes, so that a slow provider never
+    lets the lease of another one run out."""
     report, ends_at = ReconcileReport(), monotonic_s() + PASS_S
-    while claims := claim_due(at_most=1):
-        fault_point("reconciler.claimed")
-        _reconcile(claims[0], report)
-        if report.looked_up >= at_most or monotonic_s() >= ends_at:
-            report.more = True
-            break
+    found = due_lanes()
+    lanes = deque(random.sample(found, len(found)))
+    with shared(SharedTurns()):
+        while lanes:
+            claim = claim_in(lanes[0])
+            if claim is None:
+                lanes.popleft()
+                continue
+            fault_point("reconciler.claimed")
+            _reconcile(claim, report)
+            if report.looked_up >= at_most or monotonic_s() >= ends_at:
+                report.more = True
+                break
+            lanes.rotate(-1)
     beat("reconcile")
     return report
 
@@ -86,7 +100,8 @@ def provider_named(tenant_id: int, name: str | None) -> Provider | None:
 
 
 def _ask(attempt: Attempt, provider: Provider | None) -> LookedUp:
-    """The provider's answer; whatever goes wrong in asking is an answer too, never an exception."""
+    """The provider's answer; whatever goes wrong in asking is an answer too, never an exception. That our own
+    database is away says nothing of the adapter."""
     rule = rule_of(attempt)
     if rule.effect is Effect.READ or not rule.has_lookup:
         return LookedUp(LookedUpKind.NO_LOOKUP)
@@ -98,6 +113,8 @@ def _ask(attempt: Attempt, provider: Provider | None) -> LookedUp:
     try:
         with all_within(LOOK_UP_S):
             return adapter_for(provider).look_up(question_about(attempt))
+    except DatabaseError:
+        raise
     except Exception as error:
         logger.exception("The adapter of provider %s failed on %s", provider.name, attempt.pk)
         return LookedUp(LookedUpKind.ADAPTER_FAILED, detail=f"{type(error).__name__}: {error}"[:1000])

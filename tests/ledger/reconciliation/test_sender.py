@@ -16,6 +16,7 @@ from ledger.rules.directive import Directive
 from ledger.transactions import database_clock, durable
 from tests.ledger.reconciliation.desk import REFUND, Desk, events, history
 from tests.support import make
+from tests.support.processes import wait_until
 
 
 def newest(attempt: Attempt) -> Attempt:
@@ -158,6 +159,25 @@ def test_a_lease_that_ran_out_before_sending_sends_nothing(
     desk.sends()
     assert desk.effects(attempt) == 0
     assert make.fresh(attempt).state == "FAILED_RETRYABLE", "the sender itself proves that nothing was sent"
+
+
+def test_a_lease_that_ran_out_after_its_last_look_sends_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped and continued there, it has only the time it was given, which says nothing of the provider."""
+    desk.rule(dispatch_timeout_s=0.5)
+    attempt = desk.posted()
+
+    def time_passes() -> None:
+        until = make.fresh(attempt).lease_until
+        assert until is not None
+        wait_until(lambda: database_clock() > until, within_s=10, what="the lease is over")
+
+    between(monkeypatch, "sender.before_send", time_passes)
+    desk.sends()
+    assert desk.effects(attempt) == 0
+    assert make.fresh(attempt).state == "FAILED_RETRYABLE", "the sender itself proves that nothing was sent"
+    assert Provider.objects.get(name="bank").failures == 0
 
 
 def test_a_rule_that_wants_a_person_holds_it_and_sends_after_the_approval(desk: Desk) -> None:
