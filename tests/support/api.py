@@ -8,10 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Barrier
 from types import TracebackType
 from typing import Any, Self
 
@@ -131,6 +133,18 @@ class Api:
             yield other
         finally:
             other.close()
+
+
+def at_once(calls: Sequence[Callable[[], httpx.Response]]) -> list[httpx.Response]:
+    """Make all these calls at the same moment."""
+    ready = Barrier(len(calls))
+
+    def make(call: Callable[[], httpx.Response]) -> httpx.Response:
+        ready.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(make, calls))
 
 
 def slug_of(answer: httpx.Response | RawAnswer) -> str:

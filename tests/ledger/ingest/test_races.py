@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
-
-import httpx
 
 from ledger.models import Attempt, BudgetAccount, Event, Operation
 from tests.ledger.ingest.cast import Cast
 from tests.ledger.ingest.steps import new_attempt, post_dispatch, post_intent, post_outcome, sent_attempt
-from tests.support.api import Api, slug_of
-
-
-def at_once(calls: Sequence[Callable[[], httpx.Response]]) -> list[httpx.Response]:
-    """Make all these calls at the same moment."""
-    ready = Barrier(len(calls))
-
-    def make(call: Callable[[], httpx.Response]) -> httpx.Response:
-        ready.wait()
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(make, calls))
+from tests.support.api import Api, at_once, slug_of
 
 
 def test_equal_intents_make_one_attempt(api: Api, cast: Cast) -> None:
