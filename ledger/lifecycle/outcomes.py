@@ -23,7 +23,7 @@ from ledger.lifecycle.settled_by import (
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
-from ledger.policies import rule_of
+from ledger.policies import rule_of, veil_over
 from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
@@ -44,6 +44,8 @@ def record_own_outcome(*, attempt_id: str, report: OutcomeReport) -> OutcomeAnsw
 
 
 def _record(case: Case, attempt: Attempt, report: OutcomeReport, key: ApiKey | None) -> OutcomeAnswer:
+    if report.message:
+        report = replace(report, message=veil_over(attempt).over_text(report.message))
     said = report.as_data | _by_revoked(key)
     if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
         return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
