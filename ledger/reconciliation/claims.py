@@ -24,7 +24,7 @@ class Claim:
 
 
 def claim_due(*, at_most: int) -> list[Claim]:
-    """Take the look-up lease of due attempts that nobody holds, soonest first."""
+    """Take the look-up lease of due attempts that nobody holds or works on, soonest first."""
     return durable(lambda: _claim(at_most))
 
 
@@ -32,12 +32,10 @@ def _claim(at_most: int) -> list[Claim]:
     now = database_clock()
     free = Q(lookup_lease_until=None) | Q(lookup_lease_until__lte=now)
     due = Attempt.objects.filter(free, next_check_at__lte=now, state__in=sorted(OPEN_QUESTION))
-    picked = list(
-        due.select_for_update(skip_locked=True)
-        .order_by("next_check_at")
-        .values_list("pk", "lookup_epoch")[:at_most]
-    )
-    Attempt.objects.filter(pk__in=[pk for pk, _ in picked]).update(
+    free_too = due.select_related("operation").only("lookup_epoch", "operation__id")
+    locked = free_too.select_for_update(skip_locked=True, of=("self", "operation"))
+    picked = list(locked.order_by("next_check_at")[:at_most])
+    Attempt.objects.filter(pk__in=[attempt.pk for attempt in picked]).update(
         lookup_lease_until=now + LOOK_UP_LEASE, lookup_epoch=F("lookup_epoch") + 1
     )
-    return [Claim(pk, epoch + 1) for pk, epoch in picked]
+    return [Claim(attempt.pk, attempt.lookup_epoch + 1) for attempt in picked]

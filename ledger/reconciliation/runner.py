@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -15,6 +16,7 @@ from ledger.policies import rule_of
 from ledger.providers.base import Question
 from ledger.providers.registry import adapter_for
 from ledger.queries.arguments import stored_args
+from ledger.reconciliation.apart import apart
 from ledger.reconciliation.claims import Claim, claim_due
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.pulse import beat
@@ -45,11 +47,12 @@ class ReconcileReport:
 
 def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
     """Ask about attempts that are due, at most so many or for a few seconds. Each is claimed only when its
-    turn comes, so that a slow provider never lets the lease of another one run out."""
+    turn comes, so that a slow provider never lets the lease of another one run out. One whose answer cannot
+    be applied is asked about again when its lease is over, and keeps no other waiting."""
     report, ends_at = ReconcileReport(), monotonic_s() + PASS_S
     while claims := claim_due(at_most=1):
         fault_point("reconciler.claimed")
-        _reconcile(claims[0], report)
+        apart(claims[0].attempt_id, partial(_reconcile, claims[0], report))
         if report.looked_up >= at_most or monotonic_s() >= ends_at:
             report.more = True
             break
@@ -62,14 +65,14 @@ def _reconcile(claim: Claim, report: ReconcileReport) -> None:
     provider = provider_named(attempt.tenant_id, rule_of(attempt).provider)
     looked_up = _ask(attempt, provider)
     fault_point("reconciler.answered")
-    follows = durable(lambda: _apply(claim, provider, looked_up))
-    if provider is not None:
-        note_answer(provider, looked_up.kind)
     report.looked_up += 1
+    follows = durable(lambda: _apply(claim, provider, looked_up))
     if follows is None:
         report.stale += 1
     else:
         report.rows[follows] += 1
+    if provider is not None:
+        note_answer(provider, looked_up.kind)
 
 
 def _apply(claim: Claim, provider: Provider | None, looked_up: LookedUp) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent
 from ledger.models import Approval, Attempt
+from ledger.reconciliation.apart import unless_locked
 from ledger.reconciliation.pulse import beat
 from ledger.rules.states import State
-from ledger.transactions import database_clock, durable
+from ledger.transactions import database_clock
 
 BATCH = 200
 
@@ -25,7 +27,8 @@ class SweepReport:
 
 
 def sweep_once(*, at_most: int = BATCH) -> SweepReport:
-    """End what is over by the database's clock. Each in a transaction of its own that looks again."""
+    """End what is over by the database's clock. Each in a transaction of its own that looks again; one that
+    is locked, or fails, waits for the next pass and keeps no other waiting."""
     now = database_clock()
     report = SweepReport(
         leases=_each(_leases_over(now, at_most), lambda pk: end_send_lease(attempt_id=pk)),
@@ -37,7 +40,7 @@ def sweep_once(*, at_most: int = BATCH) -> SweepReport:
 
 
 def _each(attempt_ids: list[str], end: Callable[[str], bool]) -> int:
-    return sum(durable(lambda pk=pk: end(pk)) for pk in attempt_ids)  # type: ignore[misc]
+    return sum(unless_locked(pk, partial(end, pk)) for pk in attempt_ids)
 
 
 def _leases_over(now: datetime, at_most: int) -> list[str]:
