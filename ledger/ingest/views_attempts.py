@@ -98,7 +98,7 @@ def _no_leave(request: HttpRequest, refused: LeaveRefused) -> Problem:
     reasons = [reason.value for reason in refused.reasons]
     slug = reasons[0] if refused.problem is LeaveProblem.NOT_AUTHORISED else refused.problem.value
     facts: dict[str, object] = {"reasons": reasons} if reasons else {}
-    if refused.problem is LeaveProblem.ARGS_CHANGED:
+    if refused.may_read:
         facts["args"] = stored_args(refused.standing.attempt)
     return problem_about(slug, request, refused.standing, facts=facts, retry_after_s=refused.retry_after_s)
 

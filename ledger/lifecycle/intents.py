@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from django.db import IntegrityError, transaction
 
 from ledger.authority import as_stored, key_facts
@@ -24,6 +26,9 @@ from ledger.rules.policy import target_of
 from ledger.rules.states import State
 from ledger.rules.vocabulary import Effect, EventKind, ReviewReason
 from ledger.transactions import database_clock, require_transaction
+
+_MOST_KEPT = 20
+"""Differing posts of one attempt: an agent may post the same intent for years."""
 
 
 def record_intent(*, key: ApiKey, intent: Intent) -> IntentAnswer:
@@ -182,8 +187,47 @@ def _answer_again(key: ApiKey, intent: Intent, in_force: InForce) -> IntentAnswe
         refused = follow_rule(case, speaker, in_force)
         if refused:
             return _refuse(key, intent, refused)
+        _keep_what_differs(case, speaker, intent)
         kind = IntentKind.HELD if speaker.is_held else IntentKind.REPLAYED
         return IntentAnswer(kind, standing_in(case, speaker))
+
+
+def _keep_what_differs(case: Case, attempt: Attempt, intent: Intent) -> None:
+    """What an intent says beside its content makes no second attempt; where it differs it is kept, once."""
+    known = _beside_content(case.operation, attempt)
+    differs = {name: said for name, said in _said_beside(intent).items() if said and said != known[name]}
+    if differs:
+        told = [event.data for event in attempt.events.filter(kind=EventKind.POSTED_AGAIN)]
+        if {"differs": differs} not in told and len(told) < _MOST_KEPT:
+            case.record(EventKind.POSTED_AGAIN, attempt, differs=differs)
+
+
+def _said_beside(intent: Intent) -> dict[str, str]:
+    return {
+        "run": intent.run,
+        "step": intent.step,
+        "task_id": intent.task_id,
+        "retry_of": intent.retry_of,
+        "actor": intent.actor,
+        "requested_by": intent.requested_by.get_username() if intent.requested_by else "",
+        "expires_at": _moment(intent.expires_at),
+    }
+
+
+def _beside_content(operation: Operation, attempt: Attempt) -> dict[str, str]:
+    return {
+        "run": operation.run.name if operation.run else "",
+        "step": operation.step,
+        "task_id": operation.task_id,
+        "retry_of": operation.retry_of,
+        "actor": attempt.actor,
+        "requested_by": attempt.requested_by.get_username() if attempt.requested_by else "",
+        "expires_at": _moment(attempt.expires_at),
+    }
+
+
+def _moment(at: datetime | None) -> str:
+    return at.astimezone(UTC).isoformat() if at else ""
 
 
 def _hold_variant(case: Case, key: ApiKey, intent: Intent, in_force: InForce) -> IntentAnswer:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from ledger.authority import authority_for_leave, hold_authority
+from ledger.authority import authority_for_leave, hold_authority, usable_keys
 from ledger.budgets import lock_accounts
 from ledger.faults import fault_point
 from ledger.lifecycle.askers import Asker, agent_asks, credentials, ledger_asks
@@ -123,7 +123,7 @@ def _is_same_life(ask: _Ask) -> bool:
 
 def _again(ask: _Ask) -> LeaveGiven | LeaveRefused:
     case, attempt = ask.case, ask.attempt
-    if ask.asker.args_hash not in (None, attempt.args_hash):
+    if _means_others(ask):
         return _refused(ask, LeaveProblem.ARGS_CHANGED)
     authority = authority_for_leave(
         case.operation, attempt, keys=ask.keys, approval=None, needs_approval=False, now=case.now, replay=True
@@ -134,6 +134,11 @@ def _again(ask: _Ask) -> LeaveGiven | LeaveRefused:
 
 
 Row = tuple[LeaveProblem, Callable[[_Ask], bool]]
+
+
+def _means_others(ask: _Ask) -> bool:
+    """Content is compared before state: whoever means other arguments is not told to come back for them."""
+    return ask.asker.args_hash not in (None, ask.attempt.args_hash)
 
 
 def _must_wait_for_another(ask: _Ask) -> bool:
@@ -169,6 +174,7 @@ def _look_up_first(ask: _Ask) -> bool:
 
 _ROWS: tuple[Row, ...] = (
     (LeaveProblem.ALREADY_DONE, lambda ask: ask.case.confirmed is not None),
+    (LeaveProblem.ARGS_CHANGED, _means_others),
     (LeaveProblem.IN_FLIGHT, lambda ask: ask.attempt.state == State.DISPATCHED),
     (LeaveProblem.ON_HOLD, _must_wait_for_another),
     (LeaveProblem.LEDGER_EXECUTES, _is_anothers_to_send),
@@ -184,8 +190,6 @@ def _problem(ask: _Ask) -> LeaveProblem | None:
     for problem, holds in _ROWS:
         if holds(ask):
             return problem
-    if ask.asker.args_hash not in (None, ask.attempt.args_hash):
-        return LeaveProblem.ARGS_CHANGED
     return LeaveProblem.IN_FLIGHT if _look_up_first(ask) else None
 
 
@@ -226,7 +230,16 @@ def needs_approval(attempt: Attempt) -> bool:
 def _refused(ask: _Ask, problem: LeaveProblem) -> LeaveRefused:
     standing = standing_in(ask.case, ask.attempt)
     wait_s = standing.retry_after_s or _wait_s(problem, ask.case, ask.attempt)
-    return LeaveRefused(problem, standing, retry_after_s=wait_s)
+    may_read = problem is LeaveProblem.ARGS_CHANGED and _may_read(ask)
+    return LeaveRefused(problem, standing, retry_after_s=wait_s, may_read=may_read)
+
+
+def _may_read(ask: _Ask) -> bool:
+    """Is there a live key that covers tool and target, of an agent that works here still?"""
+    at_work = all(
+        key.agent.is_active and key.agent.owner.is_active and key.agent.tenant.is_active for key in ask.keys
+    )
+    return at_work and bool(usable_keys(ask.attempt, ask.keys, ask.case.now))
 
 
 def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:

@@ -24,7 +24,7 @@ from ledger.lifecycle.settled_by import (
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
-from ledger.policies import rule_of
+from ledger.policies import rule_of, veil_over
 from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
@@ -54,6 +54,8 @@ def apply_outcome(
 ) -> OutcomeAnswer:
     """Store one report about an attempt of a locked operation, with what it settles. `parked`: where it
     waited before, for the history."""
+    if report.message:
+        report = replace(report, message=veil_over(attempt).over_text(report.message))
     said = report.as_data | by_revoked(key)
     if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
         return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)

@@ -97,12 +97,14 @@ class LeaveGiven:
 
 @dataclass(frozen=True)
 class LeaveRefused:
-    """No permission. `reasons` are authority's where the problem is `not-authorised`."""
+    """No permission. `reasons` are authority's where the problem is `not-authorised`. `may_read`: who asked
+    could have leave for these arguments as far as its key goes, so it may be told them."""
 
     problem: LeaveProblem
     standing: Standing
     reasons: tuple[Reason, ...] = ()
     retry_after_s: int | None = None
+    may_read: bool = False
 
 
 @dataclass(frozen=True)

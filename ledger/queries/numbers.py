@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 
 from ledger.models import Attempt, Delivery, ParkedFact, Provider, Pulse, Refusal, ReviewItem
 from ledger.queries.parked import OPEN, fullest, recorded_after_send
@@ -36,6 +36,12 @@ def numbers(now: datetime) -> Iterator[Number]:
         "Age in its state of the oldest attempt that is not settled.",
         "state",
         {state: (now - since).total_seconds() for state, since in oldest},
+    )
+    yield Number(
+        "ledger_overdue_seconds",
+        "How long what has waited longest is due and nobody has taken it up.",
+        "what",
+        {what: (now - since).total_seconds() for what, since in _overdue(now)},
     )
     confirmed = attempts.exclude(confirmed_by="")
     yield Number(
@@ -89,6 +95,23 @@ def _parked(now: datetime) -> Iterator[Number]:
         "how",
         {"recorded_after_send": recorded_after_send()},
     )
+
+
+def _overdue(now: datetime) -> Iterator[tuple[str, datetime]]:
+    """What passes of recovery take up by themselves, since when it has been due."""
+    attempts = Attempt.objects.all()
+    waiting: Mapping[str, tuple[str, QuerySet[Attempt]]] = {
+        "look_up": (
+            "next_check_at",
+            attempts.filter(Q(lookup_lease_until=None) | Q(lookup_lease_until__lte=now)),
+        ),
+        "send_lease": ("lease_until", attempts.filter(state=State.DISPATCHED)),
+        "start": ("start_by", attempts),
+    }
+    for what, (column, rows) in waiting.items():
+        since = rows.filter(**{f"{column}__lte": now}).aggregate(since=Min(column))["since"]
+        if since is not None:
+            yield what, since
 
 
 def _counts(rows: QuerySet[Any], column: str) -> dict[str, float]:

@@ -86,9 +86,12 @@ def _claim(lane: Lane) -> Claim | None:
 
 
 def _next_of(due: QuerySet[Attempt]) -> tuple[str, int] | None:
-    """One whose look-up keeps failing comes after those that were not tried: it may be the only one."""
-    queue = due.select_for_update(skip_locked=True).order_by("lookup_failures", "next_check_at")
-    return queue.values_list("pk", "lookup_epoch").first()
+    """One whose look-up keeps failing comes after those that were not tried: it may be the only one. One that
+    somebody works on is left out."""
+    free = due.select_related("operation").only("lookup_epoch", "operation__id")
+    queue = free.select_for_update(skip_locked=True, of=("self", "operation"))
+    picked = queue.order_by("lookup_failures", "next_check_at").first()
+    return (picked.pk, picked.lookup_epoch) if picked else None
 
 
 def _may_ask(lane: Lane, now: datetime) -> bool:

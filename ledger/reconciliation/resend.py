@@ -15,6 +15,7 @@ import logging
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -32,6 +33,7 @@ from ledger.policies import rule_in_force, rule_of, rule_of_next_send
 from ledger.providers.base import AdapterMisconfigured, SendAnswer, SendingAdapter, SentKind
 from ledger.providers.pace import shared
 from ledger.providers.registry import sender_for
+from ledger.reconciliation.apart import apart, is_locked
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.pulse import beat
@@ -89,7 +91,8 @@ class _Pass:
 
 def send_once(*, at_most: int = BATCH) -> SendReport:
     """Send what is due, at most so many or for a few seconds. One that cannot be reached is tried once in a
-    pass, so that an outage costs the attempts that wait for it nothing."""
+    pass, so that an outage costs the attempts that wait for it nothing. One that fails keeps no other
+    waiting."""
     this = _Pass(sender_id(), SendReport())
     ends_at = monotonic_s() + PASS_S
     with shared(SharedTurns()):
@@ -97,7 +100,8 @@ def send_once(*, at_most: int = BATCH) -> SendReport:
             if this.report.sent >= at_most or monotonic_s() >= ends_at:
                 this.report.more = True
                 break
-            _try(this, attempt_id)
+            if not is_locked(attempt_id):
+                apart(attempt_id, partial(_try, this, attempt_id))
     put_off(this.rests)
     this.report.resting = len(this.rests)
     beat("send")

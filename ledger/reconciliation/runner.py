@@ -7,6 +7,7 @@ import random
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from django.db import DatabaseError
 
@@ -19,6 +20,7 @@ from ledger.providers.base import Question
 from ledger.providers.pace import shared
 from ledger.providers.registry import adapter_for
 from ledger.queries.arguments import stored_args
+from ledger.reconciliation.apart import apart
 from ledger.reconciliation.claims import Claim, claim_in, due_lanes
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.pulse import beat
@@ -51,7 +53,8 @@ class ReconcileReport:
 def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
     """Ask about attempts that are due, at most so many or for a few seconds: each provider in its turn, in an
     order that favours none. Each attempt is claimed only when its turn comes, so that a slow provider never
-    lets the lease of another one run out."""
+    lets the lease of another one run out. One whose answer cannot be applied is asked about again when its
+    lease is over, and keeps no other waiting."""
     report, ends_at = ReconcileReport(), monotonic_s() + PASS_S
     found = due_lanes()
     lanes = deque(random.sample(found, len(found)))
@@ -62,7 +65,7 @@ def reconcile_once(*, at_most: int = BATCH) -> ReconcileReport:
                 lanes.popleft()
                 continue
             fault_point("reconciler.claimed")
-            _reconcile(claim, report)
+            apart(claim.attempt_id, partial(_reconcile, claim, report))
             if report.looked_up >= at_most or monotonic_s() >= ends_at:
                 report.more = True
                 break
@@ -76,14 +79,14 @@ def _reconcile(claim: Claim, report: ReconcileReport) -> None:
     provider = provider_named(attempt.tenant_id, rule_of(attempt).provider)
     looked_up = _ask(attempt, provider)
     fault_point("reconciler.answered")
-    follows = durable(lambda: _apply(claim, provider, looked_up))
-    if provider is not None:
-        note_answer(provider, looked_up.kind, refused_credential=looked_up.refused_credential)
     report.looked_up += 1
+    follows = durable(lambda: _apply(claim, provider, looked_up))
     if follows is None:
         report.stale += 1
     else:
         report.rows[follows] += 1
+    if provider is not None:
+        note_answer(provider, looked_up.kind, refused_credential=looked_up.refused_credential)
 
 
 def _apply(claim: Claim, provider: Provider | None, looked_up: LookedUp) -> str | None:

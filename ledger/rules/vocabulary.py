@@ -85,6 +85,7 @@ class EventKind(StrEnum):
     PROVIDER_REQUEST = "attempt.provider_request"
     OUTCOME_REPORTED = "attempt.outcome_reported"
     VARIANT_SEEN = "attempt.variant_seen"
+    POSTED_AGAIN = "attempt.posted_again"
     LOOKED_UP = "attempt.looked_up"
     CONFLICT = "attempt.conflict"
     REASON_CHANGED = "review.reason_changed"

@@ -8,10 +8,11 @@ from datetime import datetime
 
 from ledger.authority import facts_now, facts_then, keys_of
 from ledger.models import ApiKey, Attempt, BudgetAccount, Operation
-from ledger.policies import InForce, rule_in_force
+from ledger.policies import InForce, hiding_too, rule_in_force
 from ledger.rules.authority import ApprovalFacts, Now, Reason, Refused, Then, check_authority
+from ledger.rules.masks import MASKED, hides
 from ledger.rules.policy import Rule
-from review.queries.arguments import MASKED, changes_between
+from review.queries.arguments import changes_between
 from review.queries.page import FieldChange, ThenNow
 from review.queries.words import AUTHORITY_WORDS, plain
 
@@ -142,7 +143,8 @@ def _moment(moment: datetime | None, otherwise: str) -> str:
 def _target_then(seen: Standpoint) -> str:
     if seen.then.target is None:
         return "none named"
-    return MASKED if seen.rule.target in seen.rule.mask else seen.then.target or "missing"
+    mask = hiding_too(seen.rule, seen.in_force.rule).mask
+    return MASKED if hides(mask, seen.rule.target or "") else seen.then.target or "missing"
 
 
 def _target_now(seen: Standpoint) -> str:
