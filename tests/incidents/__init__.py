@@ -1,9 +1,11 @@
 """What went wrong elsewhere, as scenarios on the real ledger: one file per incident, named by its id.
 
-Each file tells what happened in one line, names its *kind*, and says where domain.md decides otherwise than
+Each file tells what happened in one line, names its *kind*, and says where our rules decide otherwise than
 the report asked. It tests the kind: the example, its variants and its neighbours.
 
     python -m pytest tests/incidents --collect-only -q      # the list, by id
+
+`scene.py` holds the words of the scenarios, `aftermath.py` what must hold after each, `doors.py` the ways in.
 """
 
 from __future__ import annotations
@@ -12,5 +14,25 @@ from collections.abc import Mapping
 
 INCIDENTS: Mapping[str, str] = {
     "r01": "the same call under two names",
+    "r02": "one name for different things",
+    "r04": "content compared after state",
+    "r06": "a repeat that is not later but at once",
+    "r08": "a token one layer reads and the next cannot keep",
+    "r10": "hidden at one exit and open at another",
+    "r13": "the same content told again with other words around it",
+    "r17": "a hash over something that does not survive being kept",
+    "r19": "a document that means one thing to who checks and another to who acts",
+    "r21": "text that means the same and is not",
+    "r23": "content that changes although what is meant does not",
+    "r24": "the compared thing is less than the approved thing",
+    "r26": "a late word about something that has ended",
+    "r30": "an answer that means: not known yet",
+    "r32": "withdrawing what may be under way",
+    "r34": "a stored sum that forgets a summand",
+    "r93": "a deadline that only some of the parts know",
+    "r101": "a name looked for in the whole world instead of behind the wall",
+    "r106": "work that waits because of a lock",
+    "r125": "an error after success taken for a failure of what succeeded",
+    "r130": "history that somebody could change",
 }
 """Every incident that has a file here, and the kind it stands for."""

@@ -19,14 +19,14 @@ from django.apps import apps
 from django.db.models import F, Q
 
 from ledger.management.commands.create_agent_key import Grant, create_key
-from ledger.models import Agent, Attempt, Event, Provider
+from ledger.models import Agent, Attempt, Event, Provider, User
 from ledger.models.base import TenantRow
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
 from ledger.transactions import database_clock
 from review import decisions
-from review.queries import ItemPage, QueueFilters, QueueRow, item_page, queue
+from review.queries import ActionView, ItemPage, QueueFilters, QueueRow, item_page, queue
 from tests.support import make
 from tests.support.api import Api, WebServer
 from tests.support.cast import Cast
@@ -185,11 +185,15 @@ class Scene:
 
     # --- the people ----------------------------------------------------------------------------------------
 
+    def vote(self, person: User, about: Body) -> None:
+        """One person's yes to a new send of this attempt."""
+        item = make.item_of(self.attempt(about))
+        decisions.approve(person, item.pk, why="checked with the customer")
+
     def approve(self, about: Body) -> None:
         """As many people say yes as the rule wants."""
-        item = make.item_of(self.attempt(about))
         for person in (self.people.approver, self.people.second_approver):
-            decisions.approve(person, item.pk, why="checked with the customer")
+            self.vote(person, about)
             if self.attempt(about).approvals.filter(used_at=None, voided_at=None).exists():
                 return
         raise AssertionError("two people said yes and there is no approval")
@@ -211,6 +215,11 @@ class Scene:
     def item_page(self, about: Body) -> ItemPage:
         """The page of this attempt's question, as the operator sees it."""
         return item_page(self.people.operator, make.item_of(self.attempt(about)).pk)
+
+    def action(self, about: Body, kind: str) -> ActionView:
+        """One button of that page, as the approver sees it."""
+        page = item_page(self.people.approver, make.item_of(self.attempt(about)).pk)
+        return next(action for action in page.actions if action.kind == kind)
 
     # --- time and recovery ---------------------------------------------------------------------------------
 

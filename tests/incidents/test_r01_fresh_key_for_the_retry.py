@@ -1,8 +1,8 @@
 """R01: an agent mints a fresh key for the retry of the same call.
 
-Kind: the same call twice under two names. `domain.md` wins where they differ: what makes a twin is tenant,
-tool, arguments, run and step (not the task), and a twin is held in any state but FAILED, CANCELLED and
-SUPERSEDED, so also one that was only recorded.
+Kind: the same call twice under two names. Our rules decide otherwise than the report asked: what makes a twin
+is tenant, tool, arguments, run and step (not the task), and a twin is held in any state but FAILED, CANCELLED
+and SUPERSEDED, so also one that was only recorded.
 """
 
 from __future__ import annotations

@@ -24,9 +24,6 @@ REFUSED: Mapping[str, str] = {
         "UPDATE ledger_attempt SET state = 'OUTCOME_CONFIRMED', confirmed_by = 'operator' "
         "WHERE state = 'MANUAL_REVIEW' AND dispatched_at IS NULL"
     ),
-    "an attempt deleted": "DELETE FROM ledger_attempt",
-    "history edited": "UPDATE ledger_event SET actor = 'nobody'",
-    "history cut": "DELETE FROM ledger_event",
     "a decision edited": "UPDATE ledger_decision SET why = 'x'",
     "an item closed under an open question": "UPDATE ledger_reviewitem SET closed_at = now()",
     "a held attempt sent without approval": (

@@ -23,7 +23,7 @@ from tests.support.processes import free_port, wait_until
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "/api/v1"
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = 120.0
 
 
 @dataclass
@@ -59,12 +59,19 @@ class WebServer:
         ]  # fmt: skip
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
-        wait_until(self._is_up, within_s=READY_WITHIN_S, what=f"the web server\n{self.said()}")
+        try:
+            wait_until(self._is_up, within_s=READY_WITHIN_S, what="the web server")
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             try:
