@@ -20,6 +20,7 @@ from ledger.providers.pace import held_for_s, hold, pace, turn_in_s
 from ledger.providers.parts import StateWords
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.pointers import pointer
+from ledger.rules.reconcile import LookedUp, LookedUpKind
 
 _LINK = re.compile(r"<([^<>]+)>((?:[^,<\"]|\"[^\"]*\")*)")
 _NEXT = re.compile(r";\s*rel=(?:next(?=[\s;]|$)|\"(?:[^\"]*\s)?next(?:\s[^\"]*)?\")", re.IGNORECASE)
@@ -37,6 +38,10 @@ class Unreadable(Exception):
 
 class NotNow(Unreadable):
     """The provider wants to be left alone for a while. Nothing was sent."""
+
+
+class Endless(Unreadable):
+    """The provider answers page after page, and the last one is not reached: a circle, or too many."""
 
 
 class TooLong(Unreadable):
@@ -107,7 +112,16 @@ def _check_not_held(account: str) -> None:
         raise NotNow(f"it answered 429 and wants to be left alone for {left_s:.1f} s more")
 
 
+def no_answer(why: Exception) -> LookedUp:
+    """Unavailable, for one of NO_ANSWER."""
+    return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why), endless=isinstance(why, Endless))
+
+
 def check_ok(status: int) -> None:
+    if status in (401, 403):
+        raise Unreadable(
+            f"it answered {status}: it refuses the key it is asked with, or what that key may see"
+        )
     if status != 200:
         raise Unreadable(f"it answered {status}")
 
