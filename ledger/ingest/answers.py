@@ -28,7 +28,8 @@ class ProblemAnswer(BaseModel):
 
 
 class StandingAnswer(BaseModel):
-    """Where one attempt stands, and the one word its agent obeys."""
+    """Where one attempt stands, since when, and the one word its agent obeys. `due_at`: when the ledger goes
+    on with it by itself (the send lease ends, the provider is asked again, the back-off is over)."""
 
     operation_id: str
     attempt_id: str
@@ -37,6 +38,8 @@ class StandingAnswer(BaseModel):
     outcome: Outcome
     args_hash: str
     policy_version: int
+    state_since: datetime
+    due_at: datetime | None
     directive: Directive
     reason: str | None
     review_url: str | None

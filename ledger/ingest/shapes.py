@@ -50,6 +50,8 @@ def standing_fields(request: HttpRequest, standing: Standing) -> dict[str, Any]:
         "outcome": Outcome(operation.outcome),
         "args_hash": attempt.args_hash,
         "policy_version": standing.policy_version,
+        "state_since": attempt.entered_state_at,
+        "due_at": standing.due_at,
         "directive": standing.directive,
         "reason": standing.reason or None,
         "review_url": request.build_absolute_uri(f"/review/{item}/") if item else None,
@@ -127,6 +129,7 @@ def event_line(event: Event) -> answers.EventLine:
 
 def run_answer(run: Run) -> answers.RunAnswer:
     """A run with what is left of its budget."""
+    newest = newest_checkpoint(run)
     return answers.RunAnswer(
         run=run.name,
         created_at=run.created_at,
@@ -136,13 +139,11 @@ def run_answer(run: Run) -> answers.RunAnswer:
             )
             for account in run.accounts.order_by("unit")
         },
-        checkpoint=_checkpoint_line(newest_checkpoint(run)),
+        checkpoint=checkpoint_line(newest) if newest else None,
     )
 
 
-def _checkpoint_line(checkpoint: RunCheckpoint | None) -> answers.CheckpointLine | None:
-    if checkpoint is None:
-        return None
+def checkpoint_line(checkpoint: RunCheckpoint) -> answers.CheckpointLine:
     return answers.CheckpointLine(
         sequence=checkpoint.sequence,
         reference=checkpoint.reference,

@@ -151,7 +151,7 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
     if follows.check_again_in == "soon":
         return case.now + timedelta(seconds=negative_spacing_s(settle_s))
     roll = random.random()  # noqa: S311
-    if follows.row == "unavailable":
+    if follows.row == "unavailable" and not follows.check_counted:
         return case.now + timedelta(seconds=max(0.5, probe_backoff_s(attempt.lookup_failures, roll=roll)))
     wait_s = max(min(1.0, settle_s), look_up_backoff_s(attempt.checks, roll=roll))
     soonest = case.now + timedelta(seconds=wait_s)
@@ -187,7 +187,8 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
     elif follows.to is State.FAILED_RETRYABLE:
         move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
-        to_review(case, attempt, follows.reason)
+        reasons = [str(reason) for reason in follows.refused]
+        to_review(case, attempt, follows.reason, said={"reasons": reasons} if reasons else None)
 
 
 def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]) -> None:

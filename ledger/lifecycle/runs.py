@@ -66,7 +66,7 @@ def record_run_checkpoint(
         same = run.checkpoints.filter(sequence=sequence, reference=reference, content_hash=content_hash)
         if same.exists():
             return RunAnswer(run, replayed=True)
-        raise CheckpointNotGrowing(f"the newest run checkpoint is {newest.sequence}")
+        raise CheckpointNotGrowing(newest)
     RunCheckpoint.objects.create(
         tenant_id=run.tenant_id,
         run=run,

@@ -49,7 +49,14 @@ def fail(
     move(case, attempt, State.FAILED, how=how, failed_by=by, failure=failure, said=data)
 
 
-def to_review(case: Case, attempt: Attempt, reason: ReviewReason, **facts: Any) -> None:
+def to_review(
+    case: Case,
+    attempt: Attempt,
+    reason: ReviewReason,
+    *,
+    said: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> None:
     """A person must decide. DISPATCHED passes through UNKNOWN; an attempt that is there changes its
     reason."""
     if attempt.state == State.DISPATCHED:
@@ -59,7 +66,7 @@ def to_review(case: Case, attempt: Attempt, reason: ReviewReason, **facts: Any) 
         items.open_or_change(case, attempt, reason)
         case.moved = True
     else:
-        move(case, attempt, State.MANUAL_REVIEW, reason=reason, **facts)
+        move(case, attempt, State.MANUAL_REVIEW, reason=reason, said=said, **facts)
 
 
 def open_conflict(case: Case, attempt: Attempt, *, evidence: Mapping[str, Any]) -> None:

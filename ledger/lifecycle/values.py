@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ledger.models import Attempt, Decision, Event, Operation, ReviewItem, Run, User
+from ledger.models import Attempt, Decision, Event, Operation, ReviewItem, Run, RunCheckpoint, User
 from ledger.rules.authority import Reason
 from ledger.rules.directive import Directive
 from ledger.rules.reports import ErrorClass, Report, Reported
@@ -33,6 +33,7 @@ class Standing:
     review_item_id: str | None
     result_ref: str | None
     policy_version: int
+    due_at: datetime | None = None
     retry_after_s: int | None = None
 
 
@@ -187,7 +188,12 @@ class RunAnswer:
 
 
 class CheckpointNotGrowing(Exception):
-    """A run checkpoint with this sequence or a higher one is stored with other content."""
+    """A run checkpoint with this sequence or a higher one is stored with other content: whoever writes this
+    one goes on from an old state. `newest` is where the run has got to."""
+
+    def __init__(self, newest: RunCheckpoint) -> None:
+        super().__init__(f"the newest run checkpoint is {newest.sequence}")
+        self.newest = newest
 
 
 @dataclass(frozen=True)

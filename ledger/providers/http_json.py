@@ -20,6 +20,7 @@ from ledger.providers.reading import (
     LONGEST_WORD,
     MOST_KEPT_BYTES,
     NO_ANSWER,
+    Endless,
     Page,
     Reader,
     Unreadable,
@@ -27,8 +28,8 @@ from ledger.providers.reading import (
     as_word,
     comparable,
     content_of,
-    credential_in,
     next_in,
+    no_answer,
     state_of,
     status_of,
     unknown_words,
@@ -68,7 +69,7 @@ class HttpAdapter:
         except Unaskable as why:
             return LookedUp(LookedUpKind.NO_LOOKUP, detail=str(why))
         except NO_ANSWER as why:
-            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why), refused_credential=credential_in(why))
+            return no_answer(why)
 
     def _records(self, question: Question) -> tuple[tuple[Record, ...], str]:
         """Every record that is this operation's, and which status words nobody knows."""
@@ -88,14 +89,14 @@ class HttpAdapter:
         return tuple(self._record(item, question) for item in found), unknown
 
     def _pages(self, question: Question) -> Iterator[object]:
-        """Every page to the last; Unreadable when the last is not reached."""
+        """Every page to the last; Endless when the last is not reached."""
         template = self._configuration.request
         url = filled_and_encoded(template.url, question)
         headers = {name: filled_and_encoded(text, question) for name, text in template.headers.items()}
         asked: set[str] = set()
         while url:
             if url in asked or len(asked) >= self._configuration.max_pages:
-                raise Unreadable("its pages go in a circle" if url in asked else "it has too many pages")
+                raise Endless("its pages go in a circle" if url in asked else "it has too many pages")
             page = self._reader.get(url, headers)
             if page.status in self._configuration.absent_status and not asked:
                 return

@@ -50,6 +50,10 @@ class CredentialRefused(Unreadable):
         self.credential = credential
 
 
+class Endless(Unreadable):
+    """The provider answers page after page, and the last one is not reached: a circle, or too many."""
+
+
 class TooLong(Unreadable):
     """More than the guarded client reads of one answer."""
 
@@ -152,6 +156,16 @@ def absent(*, seen: bool | None, credential: str) -> LookedUp:
         canary_seen=seen,
         detail=CANARY_UNSEEN if unseen else "",
         refused_credential=credential if unseen else "",
+    )
+
+
+def no_answer(why: Exception) -> LookedUp:
+    """Unavailable, for one of NO_ANSWER."""
+    return LookedUp(
+        LookedUpKind.UNAVAILABLE,
+        detail=str(why),
+        refused_credential=credential_in(why),
+        endless=isinstance(why, Endless),
     )
 
 

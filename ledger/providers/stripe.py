@@ -19,6 +19,7 @@ from ledger.providers.reading import (
     LONGEST_WORD,
     MOST_KEPT_BYTES,
     NO_ANSWER,
+    Endless,
     Reader,
     TooLong,
     Unreadable,
@@ -26,7 +27,7 @@ from ledger.providers.reading import (
     as_word,
     comparable,
     content_of,
-    credential_in,
+    no_answer,
     unknown_words,
 )
 from ledger.providers.stripe_configuration import (
@@ -98,7 +99,7 @@ class StripeAdapter:
             records = tuple(self._record(thing, sought, question) for thing in ours)
             return LookedUp(LookedUpKind.FOUND, records, detail=self._new_words(sought.kind, ours))
         except NO_ANSWER as why:
-            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why), refused_credential=credential_in(why))
+            return no_answer(why)
 
     def _absent(self) -> LookedUp:
         seen = self._canary_seen()
@@ -111,20 +112,20 @@ class StripeAdapter:
         return metadata.get(self._configuration.metadata) == question.correlation_id
 
     def _listed(self, kind: Kind, question: Question) -> Iterator[Mapping[str, Any]]:
-        """Every object to the last page; Unreadable when the last is not reached."""
+        """Every object to the last page; Endless when the last is not reached."""
         size = self._configuration.page_size or USUAL_PAGE[kind]
         after, seen = "", set[str]()
         for _ in range(self._configuration.max_pages):
             things, more, size = self._page(self._query(kind, question, after), kind, size)
             for thing in things:
                 if thing["id"] in seen:
-                    raise Unreadable("its pages go in a circle")
+                    raise Endless("its pages go in a circle")
                 seen.add(thing["id"])
                 yield thing
             if not more:
                 return
             after = things[-1]["id"]
-        raise Unreadable("it has too many pages")
+        raise Endless("it has too many pages")
 
     def _query(self, kind: Kind, question: Question, after: str) -> Mapping[str, str]:
         margin_s, first = self._configuration.margin_s, question.first_sent_at

@@ -85,7 +85,7 @@ def _reconcile(claim: Claim, report: ReconcileReport) -> None:
         report.stale += 1
     else:
         report.rows[follows] += 1
-    if provider is not None:
+    if provider is not None and not looked_up.endless:
         note_answer(provider, looked_up.kind, refused_credential=looked_up.refused_credential)
 
 
@@ -124,7 +124,8 @@ def _ask(attempt: Attempt, provider: Provider | None) -> LookedUp:
 
 
 def question_about(attempt: Attempt) -> Question:
-    """Everything an adapter may know of an attempt."""
+    """Everything an adapter may know of an attempt. The record a person named last is the one asked for: what
+    the agent named may have been merged into it, or never have been it."""
     return Question(
         tool=attempt.tool,
         args=stored_args(attempt),
@@ -132,7 +133,7 @@ def question_about(attempt: Attempt) -> Question:
         operation_key=attempt.operation.operation_key,
         idempotency_key=attempt.idempotency_key,
         correlation_id=correlation_id(str(attempt.tenant_id), attempt.operation.operation_key),
-        provider_request_id=attempt.provider_request_id,
+        provider_request_id=attempt.result_ref or attempt.provider_request_id,
         first_sent_at=first_sent_at(attempt),
     )
 
