@@ -100,9 +100,9 @@ def test_the_refusal_says_which_limit_and_how_far(api: Api) -> None:
 def test_a_masked_amount_is_in_no_refusal(api: Api, cast: Cast) -> None:
     publish(cast, {**CARD, "mask": ["/amount"]})
     api.put("/runs/r1", limits={"EUR": 5})
-    refused = post_dispatch(api, new_attempt(api, **paying(77)))
+    refused = post_dispatch(api, new_attempt(api, **paying(77_712_345)))
     assert refused.json()["because"] == ["EUR: limit 5, reserved 0, spent 0, wanted [masked]"]
-    assert "77" not in refused.text
+    assert "77712345" not in refused.text
 
 
 def test_an_actual_beyond_the_limit_is_an_overrun_and_ends_leave(api: Api, cast: Cast) -> None:
