@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Context, Decimal
 
@@ -172,9 +172,15 @@ def _book(
 
 
 def _open_unnamed(
-    tenant_id: int, run_id: int, accounts: dict[str, BudgetAccount], units: Iterable[str]
+    tenant_id: int, run_id: int, accounts: dict[str, BudgetAccount], units: Collection[str]
 ) -> None:
-    """Open what the run did not name, on first use, under the lock of the accounts it has."""
+    """Open what the run did not name, on first use, under the lock of the accounts it has.
+
+    Another may have opened it while this one waited for that lock: the next statement sees it.
+    """
+    if all(unit in accounts for unit in units):
+        return
+    accounts |= _locked(run_id)
     limit = limit_of_unnamed(_as_rule(account) for account in accounts.values())
     unnamed = {unit: limit for unit in units if unit not in accounts}
     accounts |= {account.unit: account for account in _open(tenant_id, run_id, unnamed)}

@@ -318,6 +318,16 @@ def test_the_last_of_the_money_goes_to_exactly_one(api: Api) -> None:
     assert budget(api, "EUR")["reserved"] == "50.01"
 
 
+def test_usage_of_a_new_unit_by_many_at_once_is_all_counted(api: Api) -> None:
+    api.put("/runs/r1")
+    posts = [
+        partial(api.post, "/runs/r1/usage", usage_id=f"u{number}", usage={"USD": "0.01"})
+        for number in range(10)
+    ]
+    assert {answer.status_code for answer in at_once(posts)} == {200}
+    assert budget(api, "USD")["spent"] == "0.10"
+
+
 def test_a_unit_met_by_many_at_once_has_one_account(api: Api, cast: Cast) -> None:
     attempts = [new_attempt(api, **paying("0.1", "usd", number=number)) for number in range(8)]
     answers = at_once([partial(post_dispatch, api, attempt) for attempt in attempts])
