@@ -92,6 +92,11 @@ def veil_over(attempt: Attempt) -> Veil:
     return veil_of(stored_args(attempt), mask) if mask else Veil()
 
 
+def rule_now(attempt: Attempt) -> Rule:
+    """The rule in force for its tool, whatever it was sent under; its own where the policy refuses it."""
+    return rule_in_force(attempt.tenant_id, attempt.tool).rule or rule_of(attempt)
+
+
 def rule_of_next_send(attempt: Attempt, in_force: InForce) -> Rule:
     """The rule its next send will be under: the one in force, which an unsent attempt follows and a successor
     is born under. One that was ever held keeps its own until it is sent; so does all, where none is in force.

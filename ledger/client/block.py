@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from ledger.client.amounts import Amounts
 from ledger.client.answers import Answer, Leave, error_of, hash_of
 from ledger.client.calls import Calls
 from ledger.client.errors import (
@@ -179,7 +180,7 @@ class Block:
         *,
         result_ref: str | None = None,
         provider_request_id: str | None = None,
-        usage: Mapping[str, int] | None = None,
+        usage: Amounts | None = None,
     ) -> None:
         """It happened. Without a reference, or where the rule asks for it, the ledger looks it up first.
 

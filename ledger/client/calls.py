@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
+from ledger.client.amounts import Amounts, Limits, written
 from ledger.client.answers import (
     Answer,
     Leave,
@@ -151,7 +152,7 @@ class Calls:
         retryable: bool | None = None,
         error_class: str | None = None,
         message: str = "",
-        usage: Mapping[str, int] | None = None,
+        usage: Amounts | None = None,
         operation_key: str | None = None,
     ) -> Answer:
         """Say what became of it: succeeded, failed or unknown. The state that followed is in the answer.
@@ -166,7 +167,7 @@ class Calls:
             "no_effect": no_effect,
             "retryable": retryable,
             "error": None if error_class is None else {"class": error_class, "message": message},
-            "usage": usage,
+            "usage": None if usage is None else written(usage),
             "operation_key": operation_key,
         }
         return await self._report(_attempt(attempt_id, "outcome"), body)
@@ -217,20 +218,23 @@ class Calls:
         return self._checked(await self._transport.call("POST", "/recover", {"worker_id": worker_id}))
 
     @twin
-    async def put_run(self, run: str, *, limits: Mapping[str, int] | None = None) -> Json:
-        """Open a run or find it again; limits (tool_calls, turns, tokens) count on creation only."""
-        return self._checked(
-            await self._transport.call("PUT", f"/runs/{_part(run)}", {"limits": limits or {}})
-        )
+    async def put_run(self, run: str, *, limits: Limits | None = None) -> Json:
+        """Open a run or find it again; limits count on creation only.
+
+        Of tool_calls, turns and tokens whole numbers; of any unit of money an exact amount ("500.00"), or
+        None: counted without a limit. A run that limits money allows the units it names and no others.
+        """
+        body = {"limits": written(limits or {})}
+        return self._checked(await self._transport.call("PUT", f"/runs/{_part(run)}", body))
 
     @twin
     async def get_run(self, run: str) -> Json:
         return self._checked(await self._transport.call("GET", f"/runs/{_part(run)}"))
 
     @twin
-    async def post_usage(self, run: str, *, usage_id: str, usage: Mapping[str, int]) -> Json:
+    async def post_usage(self, run: str, *, usage_id: str, usage: Amounts) -> Json:
         """Book what was used; the same `usage_id` is counted once."""
-        body = {"usage_id": usage_id, "usage": dict(usage)}
+        body = {"usage_id": usage_id, "usage": written(usage)}
         return self._checked(await self._transport.call("POST", f"/runs/{_part(run)}/usage", body))
 
     @twin

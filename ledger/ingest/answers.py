@@ -162,12 +162,13 @@ class RecoverAnswer(BaseModel):
 
 
 class BudgetLine(BaseModel):
-    """One unit of a run's budget; `limit` and `left` are null where it is not limited."""
+    """One unit of a run's budget; `limit` and `left` are null where it is not limited. Whole numbers of what
+    the ledger counts, texts of plain digits for money."""
 
-    limit: int | None
-    reserved: int
-    spent: int
-    left: int | None
+    limit: int | str | None
+    reserved: int | str
+    spent: int | str
+    left: int | str | None
 
 
 class CheckpointLine(BaseModel):

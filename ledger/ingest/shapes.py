@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -13,9 +15,10 @@ from ledger.ingest import answers
 from ledger.lifecycle import Standing
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.standing import standing_in
-from ledger.models import Attempt, Delivery, Event, Operation, Run, RunCheckpoint
+from ledger.models import Attempt, BudgetAccount, Delivery, Event, Operation, Run, RunCheckpoint
 from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import newest_checkpoint
+from ledger.rules.amounts import COUNTED, amount_text
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import DeliveryState, Outcome, State
 
@@ -133,13 +136,18 @@ def run_answer(run: Run) -> answers.RunAnswer:
     return answers.RunAnswer(
         run=run.name,
         created_at=run.created_at,
-        budget={
-            account.unit: answers.BudgetLine(
-                limit=account.limit, reserved=account.reserved, spent=account.spent, left=account.left
-            )
-            for account in run.accounts.order_by("unit")
-        },
+        budget={account.unit: _budget_line(account) for account in run.accounts.order_by("unit")},
         checkpoint=checkpoint_line(newest) if newest else None,
+    )
+
+
+def _budget_line(account: BudgetAccount) -> answers.BudgetLine:
+    say: Callable[[Decimal], int | str] = int if account.unit in COUNTED else amount_text
+    return answers.BudgetLine(
+        limit=None if account.limit is None else say(account.limit),
+        reserved=say(account.reserved),
+        spent=say(account.spent),
+        left=None if account.left is None else say(account.left),
     )
 
 

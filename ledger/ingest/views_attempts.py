@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -23,6 +24,7 @@ from ledger.ingest.calls import (
     tenant_of,
 )
 from ledger.ingest.errors import Problem
+from ledger.ingest.problems import PROBLEMS
 from ledger.ingest.schemas import (
     AmountsBody,
     EarlyOutcomeBody,
@@ -56,6 +58,8 @@ from ledger.lifecycle import (
 )
 from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import knows_request_id
+from ledger.rules.amounts import Amount
+from ledger.rules.authority import Reason
 
 MOST_MESSAGE = 4_000
 
@@ -98,9 +102,25 @@ def _no_leave(request: HttpRequest, refused: LeaveRefused) -> Problem:
     reasons = [reason.value for reason in refused.reasons]
     slug = reasons[0] if refused.problem is LeaveProblem.NOT_AUTHORISED else refused.problem.value
     facts: dict[str, object] = {"reasons": reasons} if reasons else {}
+    if refused.because:
+        facts["because"] = list(refused.because)
     if refused.may_read:
         facts["args"] = stored_args(refused.standing.attempt)
-    return problem_about(slug, request, refused.standing, facts=facts, retry_after_s=refused.retry_after_s)
+    return problem_about(
+        slug,
+        request,
+        refused.standing,
+        detail=_in_figures(slug, refused),
+        facts=facts,
+        retry_after_s=refused.retry_after_s,
+    )
+
+
+def _in_figures(slug: str, refused: LeaveRefused) -> str:
+    """The kind's own explanation, and which limit of the run it is."""
+    if slug != Reason.BUDGET_EXHAUSTED:
+        return ""
+    return f"{PROBLEMS[slug].explanation} {'; '.join(refused.because)}."
 
 
 @router.post(
@@ -213,9 +233,9 @@ def read_report(body: OutcomeBody | EarlyOutcomeBody) -> OutcomeReport:
     )
 
 
-def amounts_of(body: AmountsBody | None) -> dict[str, int]:
+def amounts_of(body: AmountsBody | None) -> Mapping[str, Amount]:
     """The units that were named, with their amounts."""
-    return {} if body is None else body.model_dump(exclude_none=True)
+    return {} if body is None else body.by_unit
 
 
 @router.post(

@@ -43,9 +43,9 @@ def put_run(
     problem = run_name_problem(run)
     if problem:
         raise Problem("invalid-request", f"The name of the run {problem}.")
-    limits = body.limits.model_dump()
+    limits = body.limits.by_unit
     answer = call_verb(open_run, key=key_of(request), name=run, limits=limits)
-    if any(limit is not None for limit in limits.values()) and not answer.matches:
+    if limits and not answer.matches:
         raise Problem("run-limits-fixed")
     mark_replayed(response, replayed=not answer.created)
     return Status(201 if answer.created else 200, run_answer(answer.run))

@@ -22,7 +22,8 @@ from ledger.models import ApiKey, Attempt, Operation, Refusal, Run
 from ledger.policies import InForce, rule_in_force
 from ledger.queries.outcomes import is_variant
 from ledger.rules.authority import Now, Reason, Refused, Then, check_authority, covers_target, covers_tool
-from ledger.rules.policy import target_of
+from ledger.rules.costs import cost_problem
+from ledger.rules.policy import Rule, target_of
 from ledger.rules.states import State
 from ledger.rules.vocabulary import Effect, EventKind, ReviewReason
 from ledger.transactions import database_clock, require_transaction
@@ -44,8 +45,9 @@ def record_intent(*, key: ApiKey, intent: Intent) -> IntentAnswer:
     reasons = _refused(key, intent, in_force, known=known is not None)
     if reasons:
         return _refuse(key, intent, reasons)
-    if known is None and intent.args_bytes is None and in_force.executor == "ledger":
-        return IntentAnswer(IntentKind.ARGS_REQUIRED)
+    missing = _missing(intent, in_force.rule) if known is None else None
+    if missing:
+        return missing
     operation = known or _insert_operation(key, intent)
     if operation is not None and known is None:
         return _create(key, intent, in_force, operation)
@@ -79,11 +81,24 @@ def _refused(key: ApiKey, intent: Intent, in_force: InForce, *, known: bool) -> 
         rule_hash="" if known else in_force.rule_hash,
         max_attempts=1,
         attempts_used=0,
-        budget_left=True,
+        budget_short=(),
         approval=None,
     )
     answer = check_authority(then, now)
     return answer.reasons if isinstance(answer, Refused) else ()
+
+
+def _missing(intent: Intent, rule: Rule | None) -> IntentAnswer | None:
+    """What a new intent must have before it is stored: arguments where the ledger sends them or reads a cost
+    in them, and a cost that can be read where the run pays it."""
+    if rule is None:
+        return None
+    pays = rule.cost is not None and intent.run
+    if intent.args_bytes is None and (pays or rule.executor == "ledger"):
+        why = "its cost is read from them" if pays else "the ledger itself sends this tool's calls"
+        return IntentAnswer(IntentKind.ARGS_REQUIRED, problem=why)
+    problem = cost_problem(rule, intent.args) if pays else ""
+    return IntentAnswer(IntentKind.COST_UNREADABLE, problem=problem) if problem else None
 
 
 def _refuse(key: ApiKey, intent: Intent, reasons: tuple[Reason, ...]) -> IntentAnswer:

@@ -252,20 +252,29 @@ def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:
 def _not_authorised(ask: _Ask, authority: Refused) -> LeaveRefused:
     """The refusal is kept in the history; three reasons bring a FAILED_RETRYABLE attempt to a person."""
     case, attempt = ask.case, ask.attempt
-    record_refusal(case, attempt, [str(reason) for reason in authority.reasons])
+    record_refusal(case, attempt, [str(reason) for reason in authority.reasons], because=authority.because)
     if attempt.state == State.FAILED_RETRYABLE:
         to_desk = [review for reason, review in _TO_THE_DESK if reason in authority.reasons]
         if to_desk:
             move(case, attempt, State.MANUAL_REVIEW, reason=to_desk[0])
-    return LeaveRefused(LeaveProblem.NOT_AUTHORISED, standing_in(case, attempt), reasons=authority.reasons)
+    return LeaveRefused(
+        LeaveProblem.NOT_AUTHORISED,
+        standing_in(case, attempt),
+        reasons=authority.reasons,
+        because=authority.because,
+    )
 
 
-def record_refusal(case: Case, attempt: Attempt, reasons: list[str]) -> None:
-    """Whoever keeps asking is refused once in the history, until something else happens."""
+def record_refusal(
+    case: Case, attempt: Attempt, reasons: list[str], *, because: tuple[str, ...] = ()
+) -> None:
+    """Whoever keeps asking is refused once in the history, until something else happens; `because` has the
+    figures of the first time."""
     last = case.operation.events.order_by("-sequence").first()
     told = last is not None and last.kind == EventKind.LEAVE_REFUSED and last.attempt_id == attempt.pk
     if not (told and last is not None and last.data["reasons"] == reasons):
-        case.record(EventKind.LEAVE_REFUSED, attempt, reasons=reasons)
+        figures = {"because": list(because)} if because else {}
+        case.record(EventKind.LEAVE_REFUSED, attempt, reasons=reasons, **figures)
 
 
 def _dispatch(ask: _Ask) -> Attempt:

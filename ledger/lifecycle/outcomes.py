@@ -203,8 +203,7 @@ def _move(case: Case, attempt: Attempt, to: State, report: OutcomeReport) -> Non
     said = report.as_data
     if to is State.OUTCOME_CONFIRMED:
         reference = report.result_ref or report.provider_request_id
-        tool_calls = {unit: used for unit, used in report.usage.items() if unit == "tool_calls"}
-        confirm(case, attempt, by=ConfirmedBy.AGENT, reference=reference, actual=tool_calls)
+        confirm(case, attempt, by=ConfirmedBy.AGENT, reference=reference)
     elif to is State.FAILED:
         fail(case, attempt, by=FailedBy.AGENT, failure=_failure(case, report), said=said)
     elif to is State.SUPERSEDED:

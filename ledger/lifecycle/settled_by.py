@@ -8,6 +8,7 @@ from typing import Any
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.moves import move, void_all_approvals
+from ledger.lifecycle.runs import reported_actual
 from ledger.models import Attempt, ReviewItem
 from ledger.rules.budgets import How
 from ledger.rules.states import FINAL, State
@@ -20,7 +21,6 @@ def confirm(
     *,
     by: ConfirmedBy,
     reference: str,
-    actual: Mapping[str, int] | None = None,
     said: Mapping[str, Any] | None = None,
 ) -> None:
     """It happened, with evidence. Open conflicts that name the same reference were this very effect."""
@@ -31,7 +31,7 @@ def confirm(
         confirmed_by=by,
         result_ref=reference or attempt.result_ref,
         positive_evidence=True,
-        actual=actual,
+        actual=reported_actual(attempt),
         said={"confirmed_by": by, "reference": reference, **(said or {})},
     )
     void_all_approvals(case, "confirmed")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from ledger.models import Attempt, Decision, Event, Operation, ReviewItem, Run, RunCheckpoint, User
+from ledger.rules.amounts import Amount, amount_text
 from ledger.rules.authority import Reason
+from ledger.rules.budgets import Units
 from ledger.rules.directive import Directive
 from ledger.rules.reports import ErrorClass, Report, Reported
 
@@ -64,15 +65,18 @@ class IntentKind(StrEnum):
     KEY_REUSED = "key_reused"
     REFUSED = "refused"
     ARGS_REQUIRED = "args_required"
+    COST_UNREADABLE = "cost_unreadable"
 
 
 @dataclass(frozen=True)
 class IntentAnswer:
-    """`standing` is the attempt that answers for the intent (of a reused key: the held one)."""
+    """`standing` is the attempt that answers for the intent (of a reused key: the held one). `problem` says
+    what is missing in one that is not stored."""
 
     kind: IntentKind
     standing: Standing | None = None
     reasons: tuple[Reason, ...] = ()
+    problem: str = ""
 
 
 class LeaveProblem(StrEnum):
@@ -98,14 +102,21 @@ class LeaveGiven:
 
 @dataclass(frozen=True)
 class LeaveRefused:
-    """No permission. `reasons` are authority's where the problem is `not-authorised`. `may_read`: who asked
-    could have leave for these arguments as far as its key goes, so it may be told them."""
+    """No permission. `reasons` are authority's where the problem is `not-authorised`, `because` the budget's
+    figures. `may_read`: who asked could have leave for these arguments as far as its key goes, so it may be
+    told them."""
 
     problem: LeaveProblem
     standing: Standing
     reasons: tuple[Reason, ...] = ()
+    because: tuple[str, ...] = ()
     retry_after_s: int | None = None
     may_read: bool = False
+
+
+def _as_json(amount: Amount) -> int | str:
+    """A count as a number, money as text: no history holds a float."""
+    return amount if isinstance(amount, int) else amount_text(amount)
 
 
 @dataclass(frozen=True)
@@ -120,7 +131,7 @@ class OutcomeReport:
     retryable: bool = False
     error_class: str = ""
     message: str = ""
-    usage: Mapping[str, int] = field(default_factory=dict)
+    usage: Units = field(default_factory=dict)
     args_hash: str = ""  # of what was sent
     occurred_at: str = ""  # RFC 3339
 
@@ -146,7 +157,7 @@ class OutcomeReport:
             "retryable": self.retryable,
             "error_class": self.error_class,
             "message": self.message,
-            "usage": dict(self.usage),
+            "usage": {unit: _as_json(amount) for unit, amount in self.usage.items()},
             "args_hash": self.args_hash,
             "occurred_at": self.occurred_at,
         }

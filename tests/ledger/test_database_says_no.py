@@ -44,6 +44,11 @@ REFUSED: Mapping[str, str] = {
         "UPDATE ledger_operation SET cancelled_at = NULL WHERE cancelled_at IS NOT NULL"
     ),
     "a key un-revoked": "UPDATE ledger_apikey SET revoked_at = NULL WHERE revoked_at IS NOT NULL",
+    "a unit of money in a second spelling": (
+        "INSERT INTO ledger_budgetaccount (tenant_id, run_id, unit, reserved, spent) "
+        "SELECT tenant_id, run_id, 'eur', 0, 0 FROM ledger_budgetaccount LIMIT 1"
+    ),
+    "less than nothing spent": "UPDATE ledger_budgetaccount SET spent = -0.00000001",
     "a limit raised": 'UPDATE ledger_budgetaccount SET "limit" = 1000',
     "a reference across the wall": (
         "UPDATE ledger_reviewitem SET owner_group_id = (SELECT g.id FROM ledger_reviewgroup g "

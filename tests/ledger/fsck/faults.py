@@ -161,6 +161,16 @@ BUDGETS = (
         "UPDATE ledger_budgetaccount SET spent = spent + 1 WHERE id = %(account)s",
     ),
     Fault(
+        budgets.accounts_are_the_sums_of_their_entries,
+        "euros",
+        "UPDATE ledger_budgetaccount SET reserved = reserved - 0.00000001 WHERE id = %(euros)s",
+    ),
+    Fault(
+        budgets.overruns_are_told,
+        "euros",
+        "DELETE FROM ledger_event WHERE kind = 'budget.overrun' AND attempt_id = %(fee_paid)s",
+    ),
+    Fault(
         budgets.overruns_are_told,
         "account",
         'UPDATE ledger_budgetaccount SET "limit" = 1 WHERE id = %(account)s',
@@ -174,6 +184,30 @@ BUDGETS = (
         budgets.what_may_still_happen_is_reserved,
         "confirmed",
         "DELETE FROM ledger_budgetentry WHERE attempt_id = %(confirmed)s AND kind = 'POST'",
+    ),
+    Fault(
+        budgets.what_may_still_happen_is_reserved,
+        "fee_sent",
+        "INSERT INTO ledger_budgetentry (tenant_id, account_id, attempt_id, kind, reserved_change, "
+        "spent_change, usage_id, at) SELECT tenant_id, %(euros)s, id, 'VOID', -0.01, 0, '', now() "
+        "FROM ledger_attempt WHERE id = %(fee_sent)s",
+    ),
+    Fault(
+        budgets.what_may_still_happen_is_reserved,
+        "fee_paid",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(fee_paid)s AND kind = 'POST' "
+        "AND account_id = %(euros)s",
+    ),
+    Fault(
+        budgets.reservations_are_what_the_arguments_cost,
+        "fee_unknown",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(fee_unknown)s AND account_id = %(euros)s",
+    ),
+    Fault(
+        budgets.reservations_are_what_the_arguments_cost,
+        "fee_sent",
+        "UPDATE ledger_budgetentry SET reserved_change = 12.49 WHERE attempt_id = %(fee_sent)s "
+        "AND account_id = %(euros)s",
     ),
     Fault(
         budgets.reservations_end_whole,

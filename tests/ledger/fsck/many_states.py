@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from ledger import lifecycle
@@ -14,8 +15,16 @@ from tests.support import make
 from tests.support.cast import Cast, cast
 
 MOVE = "fund.move"
-TOOLS = {**make.TOOLS, MOVE: {"effect": "payment", "review": "always", "summary": "Move {amount}"}}
+PAY = "fee.pay"
+COST = {"amount": "/amount", "unit": "/currency"}
+TOOLS = {
+    **make.TOOLS,
+    MOVE: {"effect": "payment", "review": "always", "summary": "Move {amount}"},
+    PAY: {"effect": "payment", "approvals": 1, "cost": COST, "summary": "Pay {amount} {currency}"},
+}
 AMOUNT = {"amount": 5}
+FEE = {"amount": "12.50", "currency": "EUR"}
+LIMITS: dict[str, int | Decimal | None] = {"tool_calls": 50, "EUR": Decimal("60.00")}
 REFUSED: dict[str, Any] = {"no_effect": True, "error_class": "refused", "retryable": True}
 
 
@@ -29,10 +38,11 @@ class ManyStates:
         Destination.objects.create(
             tenant=self.cast.tenant, name="books", url="https://books.example/", ack="response"
         )
-        durable(lambda: lifecycle.open_run(key=self.key, name="nightly", limits={"tool_calls": 50}))
+        durable(lambda: lifecycle.open_run(key=self.key, name="nightly", limits=LIMITS))
         self.told_by_agents()
         self.in_doubt()
         self.decided_by_people()
+        self.paid_from_the_budget()
         self.beside_the_attempts()
         self.told_too_early()
 
@@ -89,6 +99,15 @@ class ManyStates:
         sent = make.send(self.key, self.attempt("approved_sent"))
         make.reported(self.key, sent, "succeeded", result_ref="m-1")
 
+    def paid_from_the_budget(self) -> None:
+        for story in ("fee_sent", "fee_unknown", "fee_paid"):
+            self.keep(story, make.dispatched(self.key, PAY, args=FEE, run="nightly"))
+        with_fee = self.dispatched()
+        make.reported(self.key, self.attempt("fee_unknown"), "unknown")
+        more, foreign = {"EUR": Decimal("39.999")}, {"USD": Decimal("0.01")}
+        make.reported(self.key, self.attempt("fee_paid"), "succeeded", result_ref="f-1", usage=more)
+        make.reported(self.key, with_fee, "succeeded", result_ref="t-77", usage=foreign)
+
     def beside_the_attempts(self) -> None:
         other = self.cast.other_tenant
         foreign = make.agent(other, self.cast.stranger)
@@ -100,6 +119,8 @@ class ManyStates:
             "other_agent": foreign.pk,
             "other_operation": elsewhere.operation_id,
             "delivery": self.subject("delivery:confirmed"),
+            "euros": BudgetAccount.objects.get(unit="EUR").pk,
+            "dollars": BudgetAccount.objects.get(unit="USD").pk,
             "account": BudgetAccount.objects.get(unit="tool_calls", limit=50).pk,
         }
         for story in ("confirmed", "recorded"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveProblem
-from ledger.models import ApiKey, Attempt, Event, Provider, Pulse, Tenant
+from ledger.models import ApiKey, Attempt, BudgetAccount, Event, Provider, Pulse, Tenant
 from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, resend, sweep_once
 from ledger.rules.directive import Directive
@@ -368,3 +369,17 @@ def test_one_pass_ends_and_says_that_there_is_more(desk: Desk) -> None:
         1,
         0,
     )
+
+
+def test_it_pays_from_the_run_and_stops_at_the_limit(desk: Desk) -> None:
+    desk.rule(cost={"amount": "/amount", "unit": "/currency"})
+    limits = {"EUR": Decimal("12.50")}
+    durable(lambda: lifecycle.open_run(key=desk.people.key, name="r", limits=limits))
+    first, second = (desk.posted(run="r", args={"amount": 12, "currency": name}) for name in ("EUR", "eur"))
+    desk.sends()
+    account = BudgetAccount.objects.get(unit="EUR")
+    assert (account.reserved, account.spent) == (0, 12)
+    assert (desk.effects(first), desk.effects(second)) == (1, 0)
+    (refused,) = events(second, "attempt.leave_refused")
+    assert refused.data["because"] == ["EUR: limit 12.50, reserved 0, spent 12, wanted 12"]
+    assert list(findings()) == []
