@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from ledger.client import DefiniteFailure, Ledger, LedgerError
 from ledger.client.operation import Operation
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
-from tests.crash.suite.plan import Fault
 
 ANSWER_WITHIN_S = 0.4
+CALL_WITHIN_S = 1.5
 
 
 @dataclass
@@ -51,7 +52,7 @@ def work(line: Line, injector: Injector, life_id: str) -> None:
 
     def answer(command: dict[str, Any]) -> Any:
         if "faults" in command:
-            injector.arm([Fault(**fault) for fault in command["faults"]])
+            injector.obey(command)
             return None
         journal = Journal(Path(command["journal"]))
         if command["do"] == "cancel":
@@ -63,8 +64,10 @@ def work(line: Line, injector: Injector, life_id: str) -> None:
     line.answer_forever(answer)
 
 
+@lru_cache(maxsize=4)
 def _ledger(url: str, key: str, worker_id: str, state_dir: str) -> Ledger:
-    return Ledger(url, key, worker_id, timeout=1.5, tries=3, state_dir=state_dir or None)
+    """One client, with its connection, for as long as the process works for one tenant."""
+    return Ledger(url, key, worker_id, timeout=CALL_WITHIN_S, tries=3, state_dir=state_dir or None)
 
 
 def _cancel(command: dict[str, Any], journal: Journal) -> str:
@@ -72,10 +75,10 @@ def _cancel(command: dict[str, Any], journal: Journal) -> str:
     try:
         found = ledger.find_operations(operation_key=command["operation_key"])["operations"]
         for operation in found:
-            ledger.cancel(operation["id"], reason="no longer wanted")
-            journal.write(said="cancelled", operation=operation["id"])
-    finally:
-        ledger.close()
+            ledger.cancel(operation["operation_id"], reason="no longer wanted")
+            journal.write(said="cancelled", operation=operation["operation_id"])
+    except LedgerError as error:
+        return f"cancel {type(error).__name__} {error.about.slug}"
     return f"cancelled {len(found)}"
 
 
@@ -102,8 +105,6 @@ class _Life:
             return f"{type(error).__name__} {error.about.slug or error.about.reason}"
         except (DefiniteFailure, OSError, ValueError) as error:
             return f"unsent {type(error).__name__}"
-        finally:
-            ledger.close()
 
     def post_variant(self) -> str:
         """The same key with other arguments: a mistake that a person will see."""
@@ -113,8 +114,6 @@ class _Life:
             ledger.post_intent(task.operation_key, tool=task.tool, args=task.args)
         except LedgerError as error:
             return f"variant {type(error).__name__} {error.about.slug}"
-        finally:
-            ledger.close()
         return "variant posted"
 
     def _send(self, op: Operation) -> str:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from tests.crash.suite.children import Child
-from tests.crash.suite.lane import AGENTS, WORKERS
+from tests.crash.suite.lane import AGENTS, BYSTANDER, WORKERS
 from tests.crash.suite.plan import Happening, Message
 from tests.crash.suite.scene import Scene
 
@@ -14,6 +14,8 @@ AGENT_AGAIN_S = 0.08
 LATE_S = 0.25
 USUAL_HOLD_MS = 300
 FINISHED_WITHIN_S = 20.0
+INSISTS_EVERY_S = 0.06
+MOST_CHAOS = 4
 
 
 @dataclass
@@ -25,22 +27,44 @@ class Chaos:
     _start_at: dict[int, float] = field(default_factory=dict)
     _doing: dict[str, int] = field(default_factory=dict)
     _queue: list[tuple[float, str, str]] = field(default_factory=list)
+    _insisted_at: float = 0.0
 
     def run(self) -> None:
         scene, plan = self.scene, self.scene.plan
         scene.began = time.monotonic()
         self._start_at = {n: o.starts_ms / 1000 for n, o in enumerate(plan.operations)}
         messages, happenings = list(plan.messages), list(plan.happenings)
-        while scene.now * 1000 < plan.chaos_ms:
+        while self._goes_on():
             self._look_after_children()
             while messages and messages[0].at_ms <= scene.now * 1000:
                 self._deliver(messages.pop(0))
             while happenings and happenings[0].at_ms <= scene.now * 1000:
                 self._happen(happenings.pop(0))
+            self._insist()
             self._run_queue()
             self._start_agents()
             scene.lane.wait(0.01)
         self._finish()
+
+    def _goes_on(self) -> bool:
+        """As long as planned; longer, where the first blow has not fallen yet."""
+        plan, now_ms = self.scene.plan, self.scene.now * 1000
+        waits = bool(plan.insists and plan.faults) and not self.scene.lane.board.has_struck(plan.blow)
+        return now_ms < plan.chaos_ms or (waits and now_ms < MOST_CHAOS * plan.chaos_ms)
+
+    def _insist(self) -> None:
+        """Once more what the aimed point waits for."""
+        plan, scene = self.scene.plan, self.scene
+        every_s = INSISTS_EVERY_S * scene.lane.stretch
+        if scene.now < self._insisted_at + every_s or plan.insists in ("", "agents"):
+            return
+        self._insisted_at = scene.now
+        if plan.insists.startswith("press:"):
+            self._happen(Happening(0, "press", detail=plan.insists.removeprefix("press:")))
+        elif plan.insists == "cancel":
+            self._happen(Happening(0, "cancel"))
+        elif not self._queue:
+            self._queue += [(scene.now, worker, plan.insists) for worker in WORKERS[: 1 + plan.seed % 2]]
 
     # --- children -----------------------------------------------------------------------------------------
 
@@ -58,7 +82,7 @@ class Chaos:
             self._note_strike(child)
         if state == "dead":
             self._again(self._doing.pop(child.name, None))
-            self.scene.lane.fork_again(child, self.scene.plan.faults)
+            self.scene.lane.fork_again(child)
         elif state == "stopped":
             self._stopped(child)
 
@@ -86,13 +110,14 @@ class Chaos:
     def _take_words(self, child: Child) -> None:
         for said in child.heard:
             number = self._doing.pop(child.name, None)
-            if not self.scene.heard_of(child, said, number):
+            hopeless = str(said.get("done")).startswith("Refused")
+            if not self.scene.heard_of(child, said, number) and not hopeless:
                 self._again(number)
         child.heard.clear()
 
     def _again(self, number: int | None) -> None:
         if number is not None and number not in self.scene.ended:
-            self._start_at[number] = self.scene.now + AGENT_AGAIN_S
+            self._start_at[number] = self.scene.now + AGENT_AGAIN_S * self.scene.lane.stretch
 
     def _finish(self) -> None:
         """The end of the chaos: nothing strikes any more, whoever was stopped comes back, and all finish."""
@@ -113,7 +138,7 @@ class Chaos:
 
     def _deliver(self, message: Message) -> None:
         workers = WORKERS if message.delivery == "twice" else (message.worker,)
-        at = self.scene.now + (LATE_S if message.delivery == "late" else 0)
+        at = self.scene.now + (LATE_S * self.scene.lane.stretch if message.delivery == "late" else 0)
         if message.delivery != "lost":
             self._queue += [(at, worker, message.task) for worker in workers]
 
@@ -126,8 +151,8 @@ class Chaos:
                 self.scene.lane.children[worker].tell(task=task)
 
     def _happen(self, happening: Happening) -> None:
+        """An actor that is busy misses its moment."""
         scene = self.scene
-        scene.note(f"{happening.what} {happening.detail} {happening.operation}")
         if happening.what == "press":
             if scene.lane.children["desk"].idle:
                 command = scene.press(do="press", kind=happening.detail, truths=scene.truths())
@@ -137,13 +162,14 @@ class Chaos:
         elif happening.what == "wipe":
             self._queue.clear()
         else:
+            scene.note(f"{happening.what} {happening.operation}")
             scene.happen(happening.what, happening.operation)
 
     def _by_agent(self, happening: Happening) -> None:
-        child, number = self._free_agent(happening.operation), happening.operation
-        if child is None:
-            self.scene.note("no agent was free for it")
-        elif happening.what == "cancel":
+        child, number = self.scene.lane.children[BYSTANDER], happening.operation
+        if not child.idle:
+            return
+        if happening.what == "cancel":
             child.tell(**self.scene.cancel(child, number))
         else:
             child.tell(**self.scene.work(child, number, variant=True))

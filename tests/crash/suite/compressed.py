@@ -1,15 +1,16 @@
 """The product's own spans, compressed in the children so that a schedule takes about a second.
 
-Each row: where the constant stands, how long it is in a schedule, and by what factor that is shorter. Spans of
-policies are not here: they are as short as policies allow, by each plan.
+Each row: where the constant stands, how long it is in a schedule, how long it is in the product, and the
+factor between them. Spans of policies are not here: each plan has its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from importlib import import_module
 
-SPANS_S: dict[str, float] = {
+WAITS_S: Mapping[str, float] = {
     "ledger.rules.backoff:LOOK_UP_FIRST_S": 0.02,  # 2 s: 100
     "ledger.rules.backoff:LOOK_UP_MOST_S": 0.3,  # 300 s: 1,000
     "ledger.rules.backoff:PROBE_LEAST_S": 0.02,  # 0.5 s: 25
@@ -17,9 +18,6 @@ SPANS_S: dict[str, float] = {
     "ledger.rules.backoff:PROBE_MOST_S": 0.3,  # 30 s: 100
     "ledger.rules.backoff:RESEND_FIRST_S": 0.05,  # 5 s: 100
     "ledger.rules.backoff:RESEND_MOST_S": 0.3,  # 600 s: 2,000
-    "ledger.reconciliation.claims:LOOK_UP_LEASE": 0.6,  # 30 s: 50
-    "ledger.reconciliation.runner:LOOK_UP_S": 0.3,  # 15 s: 50
-    "ledger.reconciliation.resend:SEND_S": 0.3,  # 15 s: 50
     "ledger.reconciliation.resend:REST_S": 0.1,  # 10 s: 100
     "ledger.lifecycle.leave:_ASK_AGAIN_AT_LEAST": 0.05,  # 2 s: 40
     "ledger.lifecycle.leave:_ASK_AGAIN_AT_MOST": 0.3,  # 120 s: 400
@@ -29,6 +27,16 @@ SPANS_S: dict[str, float] = {
     "ledger.client.transport:FIRST_WAIT_S": 0.02,  # 0.2 s: 10
     "ledger.client.transport:MOST_WAIT_S": 0.1,  # 5 s: 50
 }
+"""Waits: how long until something is tried again."""
+
+LIMITS_S: Mapping[str, float] = {
+    "ledger.reconciliation.claims:LOOK_UP_LEASE": 0.6,  # 30 s: 50
+    "ledger.reconciliation.runner:LOOK_UP_S": 0.3,  # 15 s: 50
+    "ledger.reconciliation.resend:SEND_S": 0.3,  # 15 s: 50
+    "tests.crash.suite.agent:ANSWER_WITHIN_S": 0.3,  # the agent's own
+    "tests.crash.suite.agent:CALL_WITHIN_S": 1.0,  # 10 s, the client's usual: 10
+}
+"""Limits: how long something may take. They are stretched with `patience` where the machine is slow."""
 
 DATABASE_TIMEOUTS_S = {
     "lock_timeout": 0.2,  # 2 s: 10
@@ -37,9 +45,10 @@ DATABASE_TIMEOUTS_S = {
 }
 
 
-def compress() -> None:
-    """Put the table in force in this process and those it forks."""
-    for place, seconds in SPANS_S.items():
+def compress(patience: float = 1.0) -> None:
+    """Put both tables in force in this process and those it forks, the limits so many times as long."""
+    limits = {place: seconds * patience for place, seconds in LIMITS_S.items()}
+    for place, seconds in {**WAITS_S, **limits}.items():
         module, name = place.split(":")
         owner = import_module(module)
         was = getattr(owner, name)

@@ -132,7 +132,7 @@ class _Conductor:
             self._keep(result, plan_from(said["done"]["plan"]))
         elif self.wish.show_all:
             self.wish.say(
-                f"green {result.seed} (aim {result.aim}) {result.wall_s:.2f} s\n" + "\n".join(result.log)
+                f"green {result.seed} (aim {result.aim}) {result.wall_s:.2f} s, stretch {result.stretch}\n" + "\n".join(result.log)
             )
 
     def _count_strikes(self, restarts: int) -> None:
@@ -208,7 +208,7 @@ class _Work:
             return schedule.run(self.lane, plan)
         except Exception:
             broken = {"kind": "broken", "detail": traceback.format_exc()[-3000:]}
-            return Result(plan.seed, plan.aim, [broken], {}, {}, 0.0)
+            return Result(plan.seed, plan.aim, self.lane.stretch, [broken], {}, {}, 0.0)
 
     def _start_clean(self) -> list[dict[str, str]]:
         """The whole fsck over what the last schedules left, then empty tables."""

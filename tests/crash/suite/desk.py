@@ -19,7 +19,6 @@ from review.door import NotPermitted, NotVisible
 from tests.crash.suite.agent import Journal
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
-from tests.crash.suite.plan import Fault
 
 WHY = "checked at the provider"
 REFUSALS = (DecisionRefused, NotPermitted, NotVisible, UnknownObject)
@@ -93,7 +92,7 @@ def work(line: Line, injector: Injector) -> None:
 
     def answer(command: dict[str, Any]) -> Any:
         if "faults" in command:
-            injector.arm([Fault(**fault) for fault in command["faults"]])
+            injector.obey(command)
             return None
         close_old_connections()
         desk = _Desk(command["tenant_id"], command["slug"], Journal(Path(command["journal"])))
@@ -123,6 +122,8 @@ class _Desk:
         item = ReviewItem.objects.select_related("attempt").get(pk=item_id)
         said = []
         for kind in answers_to(item, truth):
+            if kind == "recheck" and said and said[0].endswith(": authority"):
+                continue  # no look-up gives authority back
             said.append(self._press(kind, item_id, truth))
             if said[-1].startswith("pressed"):
                 break

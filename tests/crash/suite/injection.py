@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -27,6 +27,7 @@ from django.db.transaction import Atomic
 from ledger import faults
 from tests.crash.suite import points
 from tests.crash.suite.board import Board
+from tests.crash.suite.compressed import compress
 from tests.crash.suite.plan import Fault
 
 BROKEN_WITHIN_S = 1.0
@@ -50,8 +51,10 @@ class Injector:
     armed: Sequence[Fault] = ()
     _here: threading.local = field(default_factory=threading.local)
 
-    def arm(self, armed: Sequence[Fault]) -> None:
-        self.armed = armed
+    def obey(self, command: Mapping[str, Any]) -> None:
+        """Be armed with these faults, and as patient as the lane says."""
+        self.armed = [Fault(**fault) for fault in command["faults"]]
+        compress(command["patience"])
 
     @property
     def last_transaction(self) -> str | None:

@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ from tests.crash.suite.board import Board
 from tests.crash.suite.children import Child, ChildFailed, Line
 from tests.crash.suite.database import Server
 from tests.crash.suite.injection import Injector, install
+from tests.crash.suite.warmth import warm_up
 from tests.crash.suite.plan import Fault
 
 CLERK_WITHIN_S = 60.0
 AGENTS = ("a1", "a2")
+BYSTANDER = "a3"
+"""An agent of the same name that cancels, and posts what it should not."""
 WORKERS = ("w1", "w2")
 TICK_S = 0.01
 
@@ -40,6 +43,8 @@ class Lane:
     provider_at: tuple[str, int]
     provider_url: str
     http: httpx.Client
+    orders: dict[str, Any] = field(default_factory=lambda: {"faults": [], "patience": 1.0})
+    stretch: float = 1.0
 
     @property
     def journal_of_effects(self) -> Path:
@@ -50,19 +55,20 @@ class Lane:
         """Children that planned faults may strike."""
         return (child for name, child in self.children.items() if name not in ("clerk", "provider"))
 
-    def arm(self, faults: tuple[Fault, ...]) -> None:
-        """From now on these may strike, each once."""
+    def arm(self, faults: tuple[Fault, ...], patience: float) -> None:
+        """From now on these may strike, each once; calls of the children may take so many times as long."""
         self.board.clear_slots()
+        self.orders = {"faults": [asdict(fault) for fault in faults], "patience": patience}
         for child in self.struck:
-            child.tell(faults=[asdict(fault) for fault in faults])
+            child.tell(**self.orders)
         self.until(lambda: all(child.idle for child in self.struck), 10.0, "armed")
         for child in self.struck:
             child.heard.clear()
 
-    def fork_again(self, child: Child, faults: tuple[Fault, ...]) -> None:
+    def fork_again(self, child: Child) -> None:
         """The next life of a child that died, armed as the one before."""
         child.fork()
-        child.tell(faults=[asdict(fault) for fault in faults])
+        child.tell(**self.orders)
         self.until(lambda: child.idle or child.look() == "dead", 10.0, f"{child.name} is up")
         child.heard.clear()
 
@@ -124,6 +130,7 @@ def opened(number: int, directory: Path, server: Server, board: Board) -> Iterat
         provider_url=addresses["provider"],
         http=httpx.Client(trust_env=False, timeout=10.0),
     )
+    warm_up()
     for name, body in _bodies(lane, listening).items():
         lane.children[name] = Child(name, body)
         lane.children[name].fork()
@@ -154,7 +161,7 @@ def _bodies(lane: Lane, listening: dict[str, socket.socket]) -> dict[str, Callab
         "provider": lambda _: provider.serve(listening["provider"], lane.directory),
         "web": serve_web,
         **{name: injected(name, worker.work) for name in WORKERS},
-        **{name: injected(name, agent.work) for name in AGENTS},
+        **{name: injected(name, agent.work) for name in (*AGENTS, BYSTANDER)},
         "desk": injected("desk", lambda line, injector, _: desk.work(line, injector)),
     }
 

@@ -5,7 +5,7 @@ that are honoured for so long, effects that come late, and a journal of every ef
 
     POST /things            a send, Idempotency-Key and X-Sent-By beside it
     GET  /things?correlation_id=&page=   a look-up
-    PUT  /_script           {correlation id: {"sends": [...], "look_ups": [...], "keys_s": n}}
+    PUT  /_script           {"stretch": n, "scripts": {correlation id: {"sends": [...], "look_ups": [...], "keys_s": n}}}
     PUT  /_quiet            from now on honest, and everything that was under way is over
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 from dashboard.management.demo.provider import Answer, Handler, problem
 from tests.support.provider import INSTEAD, altered_thing
 
-SLOW_S = 0.7
+SLOW_S = 0.6
 JOURNAL = "effects.jsonl"
 Thing = dict[str, Any]
 
@@ -39,13 +39,15 @@ class Shelf:
         self.stored: dict[str, Answer] = {}
         self.scripts: dict[str, Thing] = {}
         self.hidden: dict[str, bool] = {}
-        self.quiet = True
+        self.quiet, self.slow_s = True, SLOW_S
         self.under_way = 0
         self._count = 0
         self._journal = (directory / JOURNAL).open("a", encoding="utf-8", buffering=1)
 
-    def script(self, scripts: dict[str, Thing]) -> None:
+    def script(self, scripts: dict[str, Thing], stretch: float) -> None:
+        """A new schedule, on a machine that is so many times slower than one at rest."""
         with self.lock:
+            self.slow_s = SLOW_S * stretch
             self.things, self.by_key, self.stored, self.hidden = {}, {}, {}, {}
             self.scripts, self.quiet = scripts, False
 
@@ -63,11 +65,11 @@ class Shelf:
             words = self.scripts.get(correlation_id, {}).get(kind, [])
             return str(words.pop(0)) if words and not self.quiet else "honest"
 
-    def wait(self, seconds: float) -> None:
-        """Take long: until so much time is over, or the quiet phase begins."""
+    def wait(self) -> None:
+        """Take longer than anybody waits, or until the quiet phase begins."""
         with self.lock:
             self.under_way += 1
-            self.lock.wait_for(lambda: self.quiet, timeout=seconds)
+            self.lock.wait_for(lambda: self.quiet, timeout=self.slow_s)
 
     def over(self) -> None:
         with self.lock:
@@ -106,7 +108,7 @@ class SimulatedHandler(Handler):
 
     def answer_to(self, path: list[str], query: dict[str, str], body: dict[str, Any]) -> Answer | None:
         if path == ["_script"]:
-            return self._control(lambda: self.shelf.script(body))
+            return self._control(lambda: self.shelf.script(body["scripts"], body["stretch"]))
         if path == ["_quiet"]:
             return self._control(self.shelf.become_quiet)
         if path[0] == "canary":
@@ -127,7 +129,7 @@ class SimulatedHandler(Handler):
             return self.shelf.stored[key]
         mode = self.shelf.mode(str(body.get("metadata", {}).get("correlation_id", "")), "sends")
         if mode == "slow":
-            self.shelf.wait(SLOW_S)
+            self.shelf.wait()
         refusal = self._refusal(mode, key)
         if refusal is not None or mode == "drop_before":
             return refusal or self._hang_up()
@@ -160,7 +162,7 @@ class SimulatedHandler(Handler):
         )
         answer = Answer(201 if new else 200, thing)
         if mode == "slow_answer":
-            self.shelf.wait(SLOW_S)
+            self.shelf.wait()
             self.shelf.over()
         if mode == "accept_then_drop":
             return self._hang_up()
@@ -177,7 +179,7 @@ class SimulatedHandler(Handler):
         if not page:
             self.shelf.hidden[correlation_id] = mode in HIDDEN
         if mode == "hang":
-            self.shelf.wait(SLOW_S)
+            self.shelf.wait()
             self.shelf.over()
         if mode in {"down", "hang"}:
             return self._hang_up()

@@ -14,6 +14,7 @@ FAR_S = 5.0
 """What is due later than this waits for a deadline, not for work."""
 MOST_REST_S = 0.2
 TRIES = 3
+PATIENCE = 20.0
 Standing = dict[str, Any]
 
 
@@ -23,6 +24,7 @@ class Quiet:
 
     scene: Scene
     _tried: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _mark: str = ""
 
     def run(self) -> list[str]:
         """What still moved when time was up; empty where all came to rest."""
@@ -37,13 +39,15 @@ class Quiet:
     def _make_whole(self) -> None:
         self.scene.note("quiet")
         self.scene.lane.server.heal()
+        self.scene.lane.arm((), patience=PATIENCE)
+        self.scene.happen("calm", 0)
         for number, operation in enumerate(self.scene.plan.operations):
             if operation.late_provider:
                 self.scene.happen("add_provider", number)
 
     def _standing(self) -> Standing:
         found: Standing = self.scene.lane.clerk("standing", tenant_id=self.scene.world.tenant_id)
-        found["mark"] = str([found["moved"], found["items"]])
+        found["mark"] = self._mark = str([found["moved"], found["items"]])
         return found
 
     def _work(self, standing: Standing) -> bool:
@@ -54,8 +58,8 @@ class Quiet:
             self._pass(task)
         for thing in now:
             self._tried[thing["task"], thing["operation"], standing["mark"]] += 1
-            if thing["task"] == "agent":
-                self._run_agent(_number(thing["operation"]))
+            if thing["task"] == "agent" and self._run_agent(_number(thing["operation"])):
+                self._tried[thing["task"], thing["operation"], standing["mark"]] = TRIES
         if due and not now:
             soonest_s = min(thing["in_s"] for thing in due)
             self.scene.lane.wait(min(MOST_REST_S, max(0.003, soonest_s)))
@@ -70,10 +74,13 @@ class Quiet:
         said = self.scene.lane.ask(worker, task=task)
         self.scene.heard_of(worker, {"done": f"{task} {said.get('error', '')}"}, None)
 
-    def _run_agent(self, number: int) -> None:
+    def _run_agent(self, number: int) -> bool:
+        """Let the agent try; whether it was told that waiting will not help."""
         child = self.scene.lane.children[AGENTS[number % 2]]
         said = self.scene.lane.ask(child, **self.scene.work(child, number))
         self.scene.heard_of(child, said, number)
+        self._tried["ask", str(number), self._mark] += 1
+        return str(said.get("done")).startswith(("Refused", "PendingReview"))
 
     def _answer(self, standing: Standing) -> bool:
         """A person answers the first open question that was not answered in vain."""
@@ -97,7 +104,6 @@ class Quiet:
             if number not in self.scene.ended and not self._tried["ask", str(number), standing["mark"]]
         ]
         for number in asking:
-            self._tried["ask", str(number), standing["mark"]] += 1
             self._run_agent(number)
         return bool(asking)
 

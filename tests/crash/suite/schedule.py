@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.crash.suite.chaos import Chaos
-from tests.crash.suite.lane import AGENTS, Lane
-from tests.crash.suite.plan import Plan
+from tests.crash.suite.lane import AGENTS, BYSTANDER, Lane
+from tests.crash.suite.plan import Plan, stretched
 from tests.crash.suite.quiet import Quiet
 from tests.crash.suite.scene import Scene
 from tests.crash.suite.tenants import World
 
+USUALLY_S = 0.04
+"""What the preparation of a schedule takes on a machine at rest."""
+MOST_STRETCH = 10.0
 EXCUSES = frozenset({"revoke", "narrow", "suspend", "publish", "variant", "press", "cancel"})
 """After one of these an operation may wait for an agent that may not send it any more."""
 
@@ -23,6 +26,7 @@ class Result:
 
     seed: int
     aim: str
+    stretch: float
     faults: list[dict[str, str]]
     counts: dict[str, int]
     zombies: dict[str, int]
@@ -30,13 +34,15 @@ class Result:
     log: list[str] = field(default_factory=list)
 
 
-def run(lane: Lane, plan: Plan) -> Result:
+def run(lane: Lane, unstretched: Plan) -> Result:
     """Run one plan on a lane that is at rest."""
     started_at = time.monotonic()
+    plan = stretched(unstretched, lane.stretch)
     made = lane.clerk("prepare", plan=plan.as_json())
     world = World(**{**made, "correlation_ids": tuple(made["correlation_ids"])})
-    lane.tell_provider("_script", _scripts(plan, world))
-    lane.arm(plan.faults)
+    lane.tell_provider("_script", {"stretch": lane.stretch, "scripts": _scripts(plan, world)})
+    lane.arm(plan.faults, patience=lane.stretch)
+    _measure(lane, time.monotonic() - started_at)
     scene = Scene(lane, plan, world)
     Chaos(scene).run()
     restless = Quiet(scene).run()
@@ -45,6 +51,7 @@ def run(lane: Lane, plan: Plan) -> Result:
     _tidy(scene)
     return Result(
         seed=plan.seed,
+        stretch=lane.stretch,
         aim=plan.aim,
         faults=faults,
         counts={name: found[name] for name in ("operations", "attempts", "effects", "approved_sends")},
@@ -52,6 +59,12 @@ def run(lane: Lane, plan: Plan) -> Result:
         wall_s=time.monotonic() - started_at,
         log=scene.log,
     )
+
+
+def _measure(lane: Lane, took_s: float) -> None:
+    """How slow the machine is at the moment: the next schedule has so much more time."""
+    now = min(MOST_STRETCH, max(1.0, took_s / USUALLY_S))
+    lane.stretch = round(0.5 * lane.stretch + 0.5 * now, 2)
 
 
 def _scripts(plan: Plan, world: World) -> dict[str, Any]:
@@ -62,7 +75,7 @@ def _scripts(plan: Plan, world: World) -> dict[str, Any]:
 
 
 def _judge(scene: Scene) -> dict[str, Any]:
-    actors = [scene.lane.children[name] for name in (*AGENTS, "desk")]
+    actors = [scene.lane.children[name] for name in (*AGENTS, BYSTANDER, "desk")]
     verdict: dict[str, Any] = scene.lane.clerk(
         "judge",
         tenant_id=scene.world.tenant_id,
@@ -77,5 +90,5 @@ def _judge(scene: Scene) -> dict[str, Any]:
 
 def _tidy(scene: Scene) -> None:
     """Remove the actors' journals; what was wrong with them is in the verdict."""
-    for name in (*AGENTS, "desk"):
+    for name in (*AGENTS, BYSTANDER, "desk"):
         scene.journal(scene.lane.children[name]).unlink(missing_ok=True)

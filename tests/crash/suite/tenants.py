@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
+
+from django.contrib.auth.models import Permission
 
 from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.management.commands.create_tenant import create
-from ledger.models import Agent, ApiKey, Provider, Tenant, User
-from ledger.policies import publish_policy
+from ledger.models import Agent, ApiKey, Provider, ReviewGroup, Tenant, User
+from ledger.policies import current_snapshot, publish_policy
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock, durable
-from review.roles import Role, grant_role
+from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
+from review.roles import PERMISSIONS, Role
 from tests.crash.suite.plan import Plan, PlannedOperation
 
+CALM = {"dispatch_timeout_s": 30, "approval_ttl_s": 600}
 PEOPLE = {"owner": Role.APPROVER, "first": Role.APPROVER, "second": Role.APPROVER, "admin": Role.ADMIN}
 
 
@@ -50,11 +56,9 @@ def prepare(plan: Plan, provider_url: str) -> World:
 
 
 def _prepare(plan: Plan, provider_url: str) -> World:
-    slug = f"s{plan.seed}"
+    slug = f"s{plan.seed}-{secrets.token_hex(4)}"
     tenant = create(slug=slug, name=slug)
-    people = {name: User.objects.create(username=f"{name}-{slug}", password="!") for name in PEOPLE}
-    for name, role in PEOPLE.items():
-        grant_role(people[name], tenant, role)
+    people = _people(tenant)
     agent = Agent.objects.create(tenant=tenant, name="bot", owner=people["owner"])
     key = create_key(agent=agent, grant=Grant(["tool:*", "target:*"], ["ingest", "read"], 1))[0]
     publish_policy(tenant=tenant, document=policy_of(plan), by=people["admin"])
@@ -64,6 +68,31 @@ def _prepare(plan: Plan, provider_url: str) -> World:
         if not operation.late_provider:
             add_provider(world, operation, number, provider_url)
     return world
+
+
+def _people(tenant: Tenant) -> dict[str, User]:
+    """Everybody with their role, in few statements: what `review.roles.grant_role` does one by one."""
+    people = {name: User(username=f"{name}-{tenant.slug}", password="!") for name in PEOPLE}
+    User.objects.bulk_create(people.values())
+    known = _permissions()
+    TenantPermission.objects.bulk_create(
+        TenantPermission(user=people[name], content_object=tenant, permission_id=known[codename])
+        for name, role in PEOPLE.items()
+        for codename in PERMISSIONS[role]
+    )
+    scope = ApprovalScope.objects.create(tenant=tenant)
+    approvers = [people[name] for name, role in PEOPLE.items() if role is Role.APPROVER]
+    ApprovalScopePermission.objects.bulk_create(
+        ApprovalScopePermission(user=person, content_object=scope, permission_id=known["approve_sends"])
+        for person in approvers
+    )
+    ReviewGroup.objects.get(tenant=tenant, is_first_owner=True).members.set(approvers)
+    return people
+
+
+@cache
+def _permissions() -> dict[str, int]:
+    return dict(Permission.objects.values_list("codename", "pk"))
 
 
 def policy_of(plan: Plan, **changed: Any) -> dict[str, Any]:
@@ -126,5 +155,15 @@ def happen(plan: Plan, world: World, what: str, number: int, provider_url: str) 
         Tenant.objects.filter(pk=tenant.pk).update(suspended_at=database_clock())
     elif what == "publish":
         durable(lambda: publish_policy(tenant=tenant, document=policy_of(plan, review="always"), by=None))
+    elif what == "calm":
+        durable(lambda: _calm(tenant))
     elif what == "add_provider":
         add_provider(world, plan.operations[number], number, provider_url)
+
+
+def _calm(tenant: Tenant) -> None:
+    """From now on nobody is in a hurry: the policy in force, with long leases and long-lived approvals."""
+    snapshot = current_snapshot(tenant.pk)
+    if snapshot is not None:
+        tools = {name: {**rule, **CALM} for name, rule in snapshot.document["tools"].items()}
+        publish_policy(tenant=tenant, document={**snapshot.document, "tools": tools}, by=None)

@@ -18,12 +18,15 @@ from ledger.models import (
     ReviewItem,
     Tenant,
 )
-from ledger.queries.invariants import broken_invariants
+from ledger.queries.invariants import INVARIANTS, system, tenancy
+from ledger.queries.invariants.scope import Scope
+from ledger.queries.snapshot import one_snapshot
 from ledger.rules.states import OPEN_QUESTION, WAITS_FOR_AGENT, Outcome, State
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock
 
 NO_EFFECT = "failed"
+CHECKS = tuple(check for check in INVARIANTS if check not in (*system.CHECKS, *tenancy.CHECKS))
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def judge(case: Case) -> dict[str, Any]:
         *_too_many_effects(case, zombies),
         *_lost(case),
         *_stuck(case),
-        *(Fault("fsck", f"{f.invariant} {f.subject_id}: {f.detail}") for f in broken_invariants(tenant)),
+        *_broken(case.tenant_id),
     ]
     operations = Operation.objects.filter(tenant=tenant)
     return {
@@ -86,6 +89,15 @@ def judge(case: Case) -> dict[str, Any]:
         "approved_sends": ApprovalUse.objects.filter(tenant=tenant).count(),
         "zombies": zombies,
     }
+
+
+def _broken(tenant_id: int) -> Iterator[Fault]:
+    """What fsck finds in this tenant. What concerns the database itself is asked now and then (`clerk`)."""
+    scope = Scope(tenant_id)
+    with one_snapshot():
+        for check in CHECKS:
+            for broken in check(scope):
+                yield Fault("fsck", f"{check.__name__} {broken.subject_id}: {broken.detail}")
 
 
 # --- safety: effects ---------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from django.db import connections
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import AnswerLost, Injector
-from tests.crash.suite.plan import Fault
 from tests.crash.suite.points import ANSWERS
 
 
@@ -60,15 +60,23 @@ def losing_answers(application: Any, injector: Injector) -> Callable[..., Iterab
     return answered
 
 
+def _pool_connections() -> None:
+    """Each thread of the product's web server takes its connection from a pool (config/settings.py)."""
+    settings = connections["default"].settings_dict
+    settings["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 16, "timeout": 5.0}
+    settings["CONN_MAX_AGE"] = 0
+
+
 def serve(line: Line, injector: Injector, listening: socket.socket) -> None:
     """Serve, and be armed, until killed."""
     from config.wsgi import application
 
+    _pool_connections()
     server = _Server(listening)
     server.set_app(losing_answers(application, injector))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 3600}, daemon=True).start()
 
     def answer(command: dict[str, Any]) -> None:
-        injector.arm([Fault(**fault) for fault in command["faults"]])
+        injector.obey(command)
 
     line.answer_forever(answer)

@@ -10,7 +10,6 @@ from django.db import close_old_connections
 from ledger import http, tasks
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
-from tests.crash.suite.plan import Fault
 
 
 def sign_sends(life_id: str) -> None:
@@ -33,7 +32,7 @@ def work(line: Line, injector: Injector, life_id: str) -> None:
 
     def answer(command: dict[str, Any]) -> list[str]:
         if "faults" in command:
-            injector.arm([Fault(**fault) for fault in command["faults"]])
+            injector.obey(command)
             return []
         hints.clear()
         close_old_connections()
