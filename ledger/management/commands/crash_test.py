@@ -1,4 +1,4 @@
-"""`manage.py crash_test`: random schedules of real kills, counted at a provider. Needs the checkout's tests."""
+"""`manage.py crash_test`: random schedules of real kills, counted at a provider. Needs a checkout."""
 
 import os
 from argparse import ArgumentParser
@@ -13,9 +13,7 @@ SUITE = "tests.crash.suite.conductor"
 
 
 class Command(LedgerCommand):
-    help = (
-        "Kill real processes at random and count the effects, on servers of its own. Exit 1 where it is red."
-    )
+    help = "Kill real processes at random and count the effects, on servers of its own; exit 1 when red."
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--schedules", type=int, default=2000, help="how many (default 2000)")

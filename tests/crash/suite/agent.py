@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ledger.client import DefiniteFailure, Ledger, LedgerError
+from ledger.client.answers import Answer
+from ledger.client.calls import Calls
 from ledger.client.operation import Operation
+from ledger.client.twins import twin
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
 
@@ -47,8 +51,25 @@ class Task:
     heartbeat: bool
 
 
+_AT_INTENT: list[Callable[[Answer], None]] = []
+"""Who is told of the next answer to an intent; the client itself does not stop between the two calls."""
+
+
+def _watch_intents() -> None:
+    post = Calls.post_intent
+
+    async def posted(self: Calls, *args: Any, **kwargs: Any) -> Answer:
+        told = await post(self, *args, **kwargs)
+        while _AT_INTENT:
+            _AT_INTENT.pop()(told)
+        return told
+
+    Calls.post_intent = twin(posted)  # type: ignore[method-assign]
+
+
 def work(line: Line, injector: Injector, life_id: str) -> None:
     """Do what the lane asks until killed."""
+    _watch_intents()
 
     def answer(command: dict[str, Any]) -> Any:
         if "faults" in command:
@@ -93,18 +114,26 @@ class _Life:
 
     def live(self) -> str:
         """How it ended: sent, done, or the name of the error."""
-        task = self.task
-        ledger = _ledger(task.ledger_url, task.key, self.life_id, task.state_dir)
         try:
-            told = ledger.post_intent(task.operation_key, tool=task.tool, args=task.args)
-            self.journal.write(said="intent", attempt=told.attempt_id, args_hash=told.args_hash)
-            self.injector.reached("agent.recorded")
-            with ledger.operation(task.operation_key, tool=task.tool, args=task.args) as op:
-                return "done" if op.done else self._send(op)
+            return self._live()
         except LedgerError as error:
             return f"{type(error).__name__} {error.about.slug or error.about.reason}"
         except (DefiniteFailure, OSError, ValueError) as error:
             return f"unsent {type(error).__name__}"
+
+    def _live(self) -> str:
+        task, ended = self.task, "done"
+        ledger = _ledger(task.ledger_url, task.key, self.life_id, task.state_dir)
+        _AT_INTENT.append(self.recorded)
+        with ledger.operation(task.operation_key, tool=task.tool, args=task.args) as op:
+            if not op.done:
+                ended = self._send(op)
+        return ended
+
+    def recorded(self, told: Answer) -> None:
+        """The intent was answered; leave has not been asked for."""
+        self.journal.write(said="intent", attempt=told.attempt_id, args_hash=told.args_hash)
+        self.injector.reached("agent.recorded")
 
     def post_variant(self) -> str:
         """The same key with other arguments: a mistake that a person will see."""
@@ -141,8 +170,8 @@ class _Life:
     def _request(self, body: dict[str, Any], key: str) -> socket.socket:
         content = json.dumps(body).encode()
         head = (
-            f"POST /things HTTP/1.1\r\nHost: provider\r\nConnection: close\r\nContent-Length: {len(content)}\r\n"
-            f"Idempotency-Key: {key}\r\nX-Sent-By: {self.life_id}\r\n\r\n"
+            "POST /things HTTP/1.1\r\nHost: provider\r\nConnection: close\r\n"
+            f"Content-Length: {len(content)}\r\nIdempotency-Key: {key}\r\nX-Sent-By: {self.life_id}\r\n\r\n"
         )
         wire = socket.create_connection(self.task.provider, timeout=ANSWER_WITHIN_S)
         wire.sendall(head.encode() + content)
@@ -150,7 +179,7 @@ class _Life:
 
 
 def _reference_in(wire: socket.socket) -> str:
-    """The provider's reference. Raises DefiniteFailure for a definite no, OSError or ValueError for no answer."""
+    """The provider's reference. Raises DefiniteFailure (a definite no), OSError or ValueError (no answer)."""
     received = b""
     while part := wire.recv(65_536):
         received += part
@@ -158,7 +187,7 @@ def _reference_in(wire: socket.socket) -> str:
         if found and len(body) >= _length_in(head):
             break
     head, _, body = received.partition(b"\r\n\r\n")
-    status = int((head.split() + [b"", b"0"])[1])
+    status = int(([*head.split(), b"", b"0"])[1])
     if status == 422:
         raise DefiniteFailure("declined", "the provider declined")
     if status not in {200, 201}:

@@ -146,7 +146,18 @@ def _messages(chance: Random, chaos_ms: int, operations: tuple[PlannedOperation,
     return tuple(sorted(sent, key=lambda message: message.at_ms))
 
 
-_HAPPENINGS = ("cancel", "revoke", "narrow", "publish", "suspend", "variant", "wipe", "press", "press", "press")
+_HAPPENINGS = (
+    "cancel",
+    "revoke",
+    "narrow",
+    "publish",
+    "suspend",
+    "variant",
+    "wipe",
+    "press",
+    "press",
+    "press",
+)
 _PRESSES = ("approve", "approve", "reject", "happened", "did_not", "recheck", "arguments", "note", "assign")
 
 
@@ -160,9 +171,7 @@ def _happenings(
     return tuple(sorted(planned, key=lambda happening: happening.at_ms))
 
 
-def _happening(
-    chance: Random, chaos_ms: int, operations: tuple[PlannedOperation, ...]
-) -> Happening:
+def _happening(chance: Random, chaos_ms: int, operations: tuple[PlannedOperation, ...]) -> Happening:
     what = chance.choice(_HAPPENINGS)
     detail = chance.choice(_PRESSES) if what == "press" else ""
     return Happening(chance.randrange(100, 2 * chaos_ms), what, chance.randrange(len(operations)), detail)

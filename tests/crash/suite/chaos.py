@@ -10,7 +10,7 @@ from tests.crash.suite.lane import AGENTS, BYSTANDER, WORKERS
 from tests.crash.suite.plan import Happening, Message
 from tests.crash.suite.scene import Scene
 
-AGENT_AGAIN_S = 0.08
+AGENT_AGAIN_S = 0.12
 LATE_S = 0.25
 USUAL_HOLD_MS = 300
 FINISHED_WITHIN_S = 20.0

@@ -48,7 +48,7 @@ class Line:
             command = self.next()
             try:
                 self.say(done=answer(command))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  (whatever it is, the lane is told)
                 self.say(
                     error=f"{type(error).__name__}: {error}"[:2000], trace=traceback.format_exc()[-6000:]
                 )
@@ -157,7 +157,7 @@ def _live(child: Child, line: Line, lane: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         random.seed()
         child.body(line)
-    except BaseException:
+    except BaseException:  # noqa: BLE001  (nothing of the lane's may run here)
         traceback.print_exc(file=sys.stderr)
         sys.stderr.flush()
     finally:

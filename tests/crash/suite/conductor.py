@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -132,7 +131,8 @@ class _Conductor:
             self._keep(result, plan_from(said["done"]["plan"]))
         elif self.wish.show_all:
             self.wish.say(
-                f"green {result.seed} (aim {result.aim}) {result.wall_s:.2f} s, stretch {result.stretch}\n" + "\n".join(result.log)
+                f"green {result.seed} (aim {result.aim}) {result.wall_s:.2f} s, stretch {result.stretch}\n"
+                + "\n".join(result.log)
             )
 
     def _count_strikes(self, restarts: int) -> None:
@@ -186,6 +186,7 @@ class _Work:
 
     def __init__(self, opened: lane.Lane, wish: Wish) -> None:
         self.lane, self.wish, self.done = opened, wish, 0
+        schedule.find_the_pace(opened)
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         if "end" in command:
@@ -206,7 +207,7 @@ class _Work:
     def _run(self, plan: Plan) -> Result:
         try:
             return schedule.run(self.lane, plan)
-        except Exception:
+        except Exception:  # noqa: BLE001  (a schedule that breaks off is red, and the run goes on)
             broken = {"kind": "broken", "detail": traceback.format_exc()[-3000:]}
             return Result(plan.seed, plan.aim, self.lane.stretch, [broken], {}, {}, 0.0)
 

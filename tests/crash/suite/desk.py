@@ -1,4 +1,4 @@
-"""The desk child: people of the tenant, who press at random in the chaos and answer from the truth after it."""
+"""The desk child: people who press at random in the chaos, and answer from the truth after it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def press_named(kind: str, truth: Truth) -> Press:
         "happened": lambda by, item: decisions.confirm_happened(by, item, why=WHY, reference=truth.newest),
         "did_not": lambda by, item: decisions.confirm_did_not_happen(by, item, why=WHY),
         "recheck": lambda by, item: decisions.recheck(by, item, why=WHY),
-        "arguments": lambda by, item: _correct(by, item),
+        "arguments": _correct,
         "note": lambda by, item: ownership.note(by, item, why=WHY),
         "assign": lambda by, item: ownership.assign(by, item, to=by.get_username(), why=WHY),
         "conflict_happened": lambda by, item: decisions.decide_conflict(
@@ -69,7 +69,7 @@ def _reject(by: User, item_id: str, truth: Truth) -> Decided:
 
 def _correct(by: User, item_id: str) -> Decided:
     args = ReviewItem.objects.select_related("attempt").get(pk=item_id).attempt.args
-    return decisions.relink_arguments(by, item_id, why=WHY, typed=json.dumps({**args, "amount": 99}))
+    return decisions.relink_arguments(by, item_id, why=WHY, typed=json.dumps({**(args or {}), "amount": 99}))
 
 
 def answers_to(item: ReviewItem, truth: Truth) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class _Desk:
     def answer(self, item_id: str, truth: Truth) -> str:
         """Afterwards: everything that the truth suggests, until one is possible."""
         item = ReviewItem.objects.select_related("attempt").get(pk=item_id)
-        said = []
+        said: list[str] = []
         for kind in answers_to(item, truth):
             if kind == "recheck" and said and said[0].endswith(": authority"):
                 continue  # no look-up gives authority back

@@ -149,25 +149,49 @@ def _after_commit_it_looks_broken(fault: Fault) -> None:
 
 def install(injector: Injector) -> None:
     """Watch this process's transactions and fault points from now on."""
-    enter, leave, commit = Atomic.__enter__, Atomic.__exit__, DatabaseWrapper._commit
+    _watch_ends_of_transactions(injector)
+    _watch_statements(injector)
+    faults.watchers.append(injector.between)
+
+
+def _watch_ends_of_transactions(injector: Injector) -> None:
+    enter, leave = Atomic.__enter__, Atomic.__exit__
+    commit = DatabaseWrapper._commit  # type: ignore[attr-defined]
 
     def entered(self: Any) -> None:
         enter(self)
         if self.durable:
             injector.opened(_name_of_caller(sys._getframe(1)))
 
-    def left(self: Any, *error: Any) -> None:
+    def left(self: Any, *how: Any) -> None:
         try:
-            leave(self, *error)
+            _leave(
+                injector, lambda *instead: leave(self, *(instead or how)), ends=self.durable and not how[0]
+            )
         finally:
             if self.durable:
                 injector.closed()
 
     def committed(self: Any) -> None:
-        injector.step("before_commit")
         commit(self)
         injector.step("after_commit")
 
+    Atomic.__enter__, Atomic.__exit__ = entered, left  # type: ignore[method-assign]
+    DatabaseWrapper._commit = committed  # type: ignore[attr-defined]
+
+
+def _leave(injector: Injector, leave: Callable[..., None], *, ends: bool) -> None:
+    """Leave a transaction; where it is about to be committed, an error that strikes rolls it back."""
+    try:
+        if ends:
+            injector.step("before_commit")
+    except Struck as struck:
+        leave(Struck, struck, struck.__traceback__)
+        raise
+    leave()
+
+
+def _watch_statements(injector: Injector) -> None:
     def statement(execute: Callable[..., Any], *asked: Any) -> Any:
         injector.step("statement")
         return execute(*asked)
@@ -176,10 +200,7 @@ def install(injector: Injector) -> None:
         if statement not in connection.execute_wrappers:
             connection.execute_wrappers.append(statement)
 
-    Atomic.__enter__, Atomic.__exit__ = entered, left  # type: ignore[method-assign,assignment]
-    DatabaseWrapper._commit = committed
     connection_created.connect(connected, weak=False)
-    faults.watchers.append(injector.between)
 
 
 def _name_of_caller(durable: FrameType) -> str | None:

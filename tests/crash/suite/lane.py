@@ -1,4 +1,4 @@
-"""One lane: a process with a PostgreSQL server, a provider and warm children, running schedule after schedule."""
+"""One lane: a process with a PostgreSQL server, a provider and warm children of its own."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.crash.suite.board import Board
 from tests.crash.suite.children import Child, ChildFailed, Line
 from tests.crash.suite.database import Server
 from tests.crash.suite.injection import Injector, install
-from tests.crash.suite.warmth import warm_up
 from tests.crash.suite.plan import Fault
+from tests.crash.suite.warmth import warm_up
 
 CLERK_WITHIN_S = 60.0
 AGENTS = ("a1", "a2")

@@ -1,4 +1,4 @@
-"""A plan: everything that is meant to happen in one schedule, as a value that replays after its generator changed.
+"""A plan: all that is meant to happen in one schedule, as a value that outlives its generator.
 
 Times are milliseconds from the start of the chaos. What the machine does in between is not planned: the same
 plan is the same set of blows, not the same interleaving.
@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Happening:
-    """Something from outside: cancel, revoke, narrow, publish, suspend, press, variant, wipe, add_provider."""
+    """From outside: cancel, revoke, narrow, publish, suspend, press, variant, wipe, add_provider."""
 
     at_ms: int
     what: str

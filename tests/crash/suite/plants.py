@@ -1,7 +1,7 @@
 """Bugs that can be planted, so that the suite itself is tested: each must turn it red.
 
-A plant is applied in the lane, after its server runs and before any child is forked: `patch` changes Python in
-this process and thereby in every child, `sql` changes the lane's own database.
+A plant is applied in the lane, after its server runs and before any child is forked: `patch` changes Python
+in this process and thereby in every child, `sql` changes the lane's own database.
 """
 
 from __future__ import annotations

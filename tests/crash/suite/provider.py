@@ -1,11 +1,12 @@
 """The provider simulator: a process with its own disk, which counts its effects whatever becomes of us.
 
-It shares its rules with `tests/support/provider.py` and adds what a schedule needs: a script per operation, keys
-that are honoured for so long, effects that come late, and a journal of every effect with who sent it and when.
+It shares its rules with `tests/support/provider.py` and adds what a schedule needs: a script per operation,
+keys that are honoured for so long, effects that come late, and a journal of each effect: by whom, and when.
 
     POST /things            a send, Idempotency-Key and X-Sent-By beside it
     GET  /things?correlation_id=&page=   a look-up
-    PUT  /_script           {"stretch": n, "scripts": {correlation id: {"sends": [...], "look_ups": [...], "keys_s": n}}}
+    GET  /canary/<correlation id>        hidden from a key that may not look
+    PUT  /_script           {"stretch": n, "scripts": {correlation id: {sends, look_ups, keys_s}}}
     PUT  /_quiet            from now on honest, and everything that was under way is over
 """
 
@@ -187,9 +188,9 @@ class SimulatedHandler(Handler):
             return MOVED
         if mode in INSTEAD:
             return INSTEAD[mode]
-        return self._list(mode, correlation_id, page)
+        return self._page(mode, correlation_id, page)
 
-    def _list(self, mode: str, correlation_id: str, page: str) -> Answer | None:
+    def _page(self, mode: str, correlation_id: str, page: str) -> Answer | None:
         if mode in {"lag", "wrong_tenant"}:
             return Answer(200, {"data": [], "next": None})
         following = _page_after(page, mode)
@@ -202,11 +203,13 @@ class SimulatedHandler(Handler):
         answer = Answer(200, {"data": things, "next": None})
         return self._cut(answer) if mode == "truncated" else answer
 
-    def _hang_up(self) -> None:
+    def _hang_up(self) -> Answer | None:
         self.close_connection = True
+        return None
 
-    def _cut(self, answer: Answer) -> None:
+    def _cut(self, answer: Answer) -> Answer | None:
         self.say(answer, cut_after=5)
+        return None
 
     def say(self, answer: Answer, *, cut_after: int | None = None) -> None:
         """Status, headers and body in one packet."""

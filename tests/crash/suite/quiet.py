@@ -1,4 +1,4 @@
-"""The quiet phase: no more faults, an honest provider; work goes on until nothing moves, then a person answers."""
+"""The quiet phase: nothing strikes any more; work goes on until nothing moves, then a person answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 from tests.crash.suite.lane import AGENTS, WORKERS
 from tests.crash.suite.scene import Scene
 
-QUIET_WITHIN_S = 25.0
+MOST_ROUNDS = 150
+"""Counted in rounds, not in seconds: a slow machine is not a stuck ledger. Most schedules need about ten."""
 FAR_S = 5.0
 """What is due later than this waits for a deadline, not for work."""
 MOST_REST_S = 0.2
@@ -29,12 +30,11 @@ class Quiet:
     def run(self) -> list[str]:
         """What still moved when time was up; empty where all came to rest."""
         self._make_whole()
-        give_up_at = self.scene.now + QUIET_WITHIN_S
-        while self.scene.now < give_up_at:
+        for _ in range(MOST_ROUNDS):
             standing = self._standing()
             if not (self._work(standing) or self._answer(standing) or self._ask_agents(standing)):
                 return []
-        return [f"not quiet after {QUIET_WITHIN_S:.0f} s: {self._standing()}"]
+        return [f"not quiet after {MOST_ROUNDS} rounds: {self._standing()}"]
 
     def _make_whole(self) -> None:
         self.scene.note("quiet")

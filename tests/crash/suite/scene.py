@@ -1,4 +1,4 @@
-"""What both phases of a schedule share: the tenant on its lane, what its agents are told, and what was noted."""
+"""What both phases of a schedule share: the tenant on its lane, what actors are told, what was noted."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ENDED = ("sent", "done")
 
 @dataclass
 class Scene:
-    """One plan on one lane. `resumed`: processes that came back after they were stopped, and when (time.time);
-    `ended`: operations whose agent knows that it is done."""
+    """One plan on one lane. `resumed`: processes that came back after they were stopped, and when
+    (time.time); `ended`: operations whose agent knows that it is done."""
 
     lane: Lane
     plan: Plan

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.crash.suite.chance import plan_of
 from tests.crash.suite.chaos import Chaos
 from tests.crash.suite.lane import AGENTS, BYSTANDER, Lane
 from tests.crash.suite.plan import Plan, stretched
@@ -61,10 +63,22 @@ def run(lane: Lane, unstretched: Plan) -> Result:
     )
 
 
+def find_the_pace(lane: Lane) -> None:
+    """Before the first schedule: how slow is this machine?"""
+    for _ in range(2):
+        started_at = time.monotonic()
+        lane.clerk("prepare", plan=plan_of(0).as_json())
+        lane.arm((), patience=1.0)
+        lane.stretch = _pace(time.monotonic() - started_at)
+
+
+def _pace(took_s: float) -> float:
+    return round(min(MOST_STRETCH, max(1.0, took_s / USUALLY_S)), 2)
+
+
 def _measure(lane: Lane, took_s: float) -> None:
     """How slow the machine is at the moment: the next schedule has so much more time."""
-    now = min(MOST_STRETCH, max(1.0, took_s / USUALLY_S))
-    lane.stretch = round(0.5 * lane.stretch + 0.5 * now, 2)
+    lane.stretch = round(0.5 * lane.stretch + 0.5 * _pace(took_s), 2)
 
 
 def _scripts(plan: Plan, world: World) -> dict[str, Any]:
@@ -89,6 +103,8 @@ def _judge(scene: Scene) -> dict[str, Any]:
 
 
 def _tidy(scene: Scene) -> None:
-    """Remove the actors' journals; what was wrong with them is in the verdict."""
+    """Remove what the actors kept; what was wrong with it is in the verdict."""
+    for kept in scene.lane.directory.glob("state-*"):
+        shutil.rmtree(kept, ignore_errors=True)
     for name in (*AGENTS, BYSTANDER, "desk"):
         scene.journal(scene.lane.children[name]).unlink(missing_ok=True)

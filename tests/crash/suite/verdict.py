@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -164,15 +164,21 @@ def _is_outcome_kept(said: dict[str, Any]) -> bool:
     return reported.exists() and Attempt.objects.filter(pk=said["attempt"], state=said["state"]).exists()
 
 
-_CHECKS = {
+def _is_cancelled(said: dict[str, Any]) -> bool:
+    return Operation.objects.filter(pk=said["operation"], cancelled_at__isnull=False).exists()
+
+
+def _is_decided(said: dict[str, Any]) -> bool:
+    return Decision.objects.filter(pk=said["decision"]).exists()
+
+
+_CHECKS: Mapping[str, Callable[[dict[str, Any]], bool]] = {
     "intent": _is_intent_kept,
     "leave": _is_leave_kept,
     "named": _is_reference_kept,
     "outcome": _is_outcome_kept,
-    "cancelled": lambda said: Operation.objects.filter(
-        pk=said["operation"], cancelled_at__isnull=False
-    ).exists(),
-    "decided": lambda said: Decision.objects.filter(pk=said["decision"]).exists(),
+    "cancelled": _is_cancelled,
+    "decided": _is_decided,
 }
 
 

@@ -1,12 +1,10 @@
 """Once in the lane, before any child is forked: run through everything, so that children find it loaded.
 
-What a first request does (routes, parsed models, compiled queries) would otherwise be done again by every child
-that was forked after a kill.
+What a first request does (routes, parsed models, compiled queries) would otherwise be done again by every
+child that was forked after a kill.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import httpx
 from django.db import connections
@@ -48,5 +46,7 @@ def _call_the_api(key: str, plan: Plan) -> None:
         answer = api.post("/intents", json=intent)
         answer.raise_for_status()
         attempt = answer.json()["attempt_id"]
-        api.post(f"/attempts/{attempt}/dispatch", json={"worker_id": "warm", "args_hash": "v1:sha256:" + "0" * 64})
+        api.post(
+            f"/attempts/{attempt}/dispatch", json={"worker_id": "warm", "args_hash": "v1:sha256:" + "0" * 64}
+        )
         api.post(f"/attempts/{attempt}/outcome", json={"worker_id": "warm", "outcome": "unknown"})

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.db import connections
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.db import connections
 
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import AnswerLost, Injector
