@@ -11,6 +11,8 @@ from tests.crash.suite.provider_modes import LOOK_UPS, SENDS
 
 TASKS = ("sweep", "reconcile", "send")
 WORKERS = ("w1", "w2")
+DEATHS = {"recover": "agent.leave", "sweep": "agent.leave"}
+"""Aims that somebody has to die for first, and where."""
 UNHEARD = ("accept_then_drop", "drop_before", "accept_then_server_error", "truncated", "slow_answer")
 """Sends after which the provider has to be asked."""
 
@@ -19,7 +21,8 @@ def plan_of(seed: int) -> Plan:
     """The plan of this number; always the same for the same generator."""
     chance = Random(seed)
     aim = POINTS[seed % len(POINTS)]
-    operations = tuple(_operation(chance, aim, number) for number in range(chance.choice((1, 1, 1, 2, 2, 3))))
+    count = 3 if aim.startswith("sender.put_off") else chance.choice((1, 1, 1, 2, 2, 3))
+    operations = tuple(_operation(chance, aim, number) for number in range(count))
     chaos_ms = chance.randrange(250, 500)
     return Plan(
         seed=seed,
@@ -53,7 +56,7 @@ def _insists(aim: str) -> str:
 
 
 def _operation(chance: Random, aim: str, number: int) -> PlannedOperation:
-    by_ledger = aim.startswith("sender.") or (not _by_agent(aim) and chance.random() < 0.35)
+    by_ledger = aim.startswith("sender.") or (not _by_agent(aim) and chance.random() < 0.3)
     keys_s = chance.choice((0.0, 0.4, 3600.0, 3600.0))
     look_up = by_ledger or aim.startswith("reconciler.") or chance.random() < 0.85
     return PlannedOperation(
@@ -68,7 +71,7 @@ def _operation(chance: Random, aim: str, number: int) -> PlannedOperation:
 
 
 def _by_agent(aim: str) -> bool:
-    first = ("agent.", "leave.", "heartbeat.", "request_id.", "outcome.", "recover.")
+    first = ("agent.", "leave.", "heartbeat.", "request_id.", "outcome.", "recover.", "sweep.")
     return aim.startswith(first)
 
 
@@ -103,18 +106,17 @@ def _rule(
         rule |= {"idempotent": True, "key_ttl_s": keys_s}
     if look_up:
         rule["provider"] = f"p{number}"
-    if aim.startswith("decision.") or (not number and chance.random() < 0.1) or chance.random() < 0.05:
+    if aim.startswith("decision.") or chance.random() < 0.06:
         rule["review"] = "always"
     return rule
 
 
 def _faults_for(chance: Random, aim: str) -> tuple[Fault, ...]:
     """The blow this plan is about, and where it takes one, the death that leads to it."""
-    nth = chance.randint(1, 14) if aim.endswith(".statement") else chance.choice((1, 1, 1, 2))
+    nth = chance.choice((1, 2, 3, 4, 5, 6, 8, 11, 14)) if aim.endswith(".statement") else 1
     blow = _fault(chance, aim, nth)
-    if aim.startswith("recover."):
-        return (Fault("agent.leave", 1, "kill"), blow)
-    return (blow,)
+    dies_first = DEATHS.get(aim.split(".", maxsplit=1)[0])
+    return (Fault(dies_first, 1, "kill"), blow) if dies_first else (blow,)
 
 
 def _more_faults(chance: Random) -> tuple[Fault, ...]:
