@@ -152,7 +152,7 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
         return case.now + timedelta(seconds=negative_spacing_s(settle_s))
     roll = random.random()  # noqa: S311
     if follows.row == "unavailable" and not follows.check_counted:
-        return case.now + timedelta(seconds=max(0.5, probe_backoff_s(attempt.lookup_failures, roll=roll)))
+        return case.now + timedelta(seconds=probe_backoff_s(attempt.lookup_failures, roll=roll))
     wait_s = max(min(1.0, settle_s), look_up_backoff_s(attempt.checks, roll=roll))
     soonest = case.now + timedelta(seconds=wait_s)
     return max(soonest, settle_ends_at(attempt, settle_s)) if follows.row == "absent_too_early" else soonest

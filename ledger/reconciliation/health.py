@@ -16,8 +16,6 @@ from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 
-SOONEST_PROBE_S = 0.5
-
 
 def note_answer(provider: Provider, kind: LookedUpKind, *, refused_credential: str = "") -> None:
     """Keep the provider's health; its first readable answer makes all its attempts due. An answer to a
@@ -33,7 +31,7 @@ def _note(provider: Provider, kind: LookedUpKind, refused: str) -> None:
     if kind is LookedUpKind.UNAVAILABLE or refused:
         row.filter(unavailable_since=None).update(unavailable_since=now)
         roll = random.random()  # noqa: S311
-        wait_s = max(SOONEST_PROBE_S, probe_backoff_s(provider.failures, roll=roll))
+        wait_s = probe_backoff_s(provider.failures, roll=roll)
         row.update(failures=F("failures") + 1, probe_at=now + timedelta(seconds=wait_s))
     elif kind is not LookedUpKind.ADAPTER_FAILED:
         healthy = {"unavailable_since": None, "probe_at": None, "failures": 0, "last_answer_at": now}

@@ -155,13 +155,16 @@ def _send(sent: Attempt, way: _Way, life: str) -> SendAnswer:
     if isinstance(again, LeaveRefused):
         why = ", ".join(again.reasons) or again.problem
         return SendAnswer(kind=SentKind.NOT_SENT, detail=f"Leave did not hold until it was sent: {why}")
-    left_s = _lease_left_s(again.attempt)
+    asked_at = monotonic_s()
+    ends_at = asked_at + min(_lease_left_s(again.attempt), SEND_S)
+    question = question_about(sent)
+    fault_point("sender.before_send")
+    left_s = ends_at - monotonic_s()
     if left_s <= 0:
         return SendAnswer(kind=SentKind.NOT_SENT, detail="The lease was over before it was sent.")
     try:
-        with all_within(min(left_s, SEND_S)):
-            fault_point("sender.before_send")
-            return way.adapter.send(question_about(sent))
+        with all_within(left_s):
+            return way.adapter.send(question)
     except Exception as error:
         logger.exception("The adapter of provider %s failed to send %s", way.provider.name, sent.pk)
         return SendAnswer(kind=SentKind.UNKNOWN, detail=f"{type(error).__name__}: {error}"[:1000])

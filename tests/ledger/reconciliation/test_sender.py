@@ -14,7 +14,7 @@ from ledger.models import ApiKey, Attempt, BudgetAccount, Event, Provider, Pulse
 from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, resend, sweep_once
 from ledger.rules.directive import Directive
-from ledger.transactions import database_clock, durable
+from ledger.transactions import database_clock, durable, monotonic_s
 from tests.ledger.reconciliation.desk import REFUND, Desk, events, history
 from tests.support import make
 from tests.support.processes import wait_until
@@ -383,3 +383,15 @@ def test_it_pays_from_the_run_and_stops_at_the_limit(desk: Desk) -> None:
     (refused,) = events(second, "attempt.leave_refused")
     assert refused.data["because"] == ["EUR: limit 12.50, reserved 0, spent 12, wanted 12"]
     assert list(findings()) == []
+
+
+def test_stopped_beyond_its_lease_right_before_it_sends_it_sends_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is counted from when the database was asked, also while this process stands still."""
+    attempt, stood_still = desk.posted(), [0.0]
+    monkeypatch.setattr(resend, "monotonic_s", lambda: monotonic_s() + stood_still[0])
+    between(monkeypatch, "sender.before_send", lambda: stood_still.append(stood_still.pop() + 3600.0))
+    desk.sends()
+    assert desk.effects(attempt) == 0
+    assert newest(attempt).state == "FAILED_RETRYABLE"
