@@ -38,3 +38,6 @@ class FsckRun(models.Model):
             triggers.kept_for("started_at", days=7),
             triggers.never_truncated(),
         )
+
+    def __str__(self) -> str:
+        return f"{self.form} {self.started_at:%Y-%m-%d %H:%M:%S}"

@@ -14,8 +14,8 @@ STALE_AFTER = {FsckForm.TOUCHED: timedelta(minutes=15), FsckForm.WHOLE: timedelt
 
 @dataclass(frozen=True)
 class LastRun:
-    """The newest run of one form; no `run` where there was none. A whole run has looked at what was touched as
-    well, so its time counts for both."""
+    """The newest run of one form; no `run` where there was none. A whole run looked at what was touched too:
+    its time counts for both."""
 
     form: FsckForm
     run: FsckRun | None
@@ -39,7 +39,7 @@ def last_runs() -> tuple[LastRun, ...]:
 
 
 def standing_runs() -> tuple[FsckRun, ...]:
-    """Those that say how the ledger stands now: a clean whole run answers every older run of what was touched."""
+    """Those that say how the ledger stands: a clean whole run answers older ones of what was touched."""
     newest = {run.form: run for run in newest_runs()}
     whole, touched = newest.get(FsckForm.WHOLE), newest.get(FsckForm.TOUCHED)
     answered = whole and touched and not whole.findings_count and whole.started_at >= touched.started_at

@@ -26,10 +26,10 @@ def page_counts_are_query_counts(scope: Scope) -> Iterator[Broken]:
         counted = _counted(user, page)
         for tab, shown in page.counts.items():
             if shown != counted[tab]:
-                yield _broken(user, tab, f"shows {shown}, there are {counted[tab]}")
+                yield _broken(user, page, tab, f"shows {shown}, there are {counted[tab]}")
         listed = min(page.counts[Tab.ALL], PAGE_SIZE)
         if len(page.rows) != listed:
-            yield _broken(user, Tab.ALL, f"lists {len(page.rows)} of {listed}")
+            yield _broken(user, page, Tab.ALL, f"lists {len(page.rows)} of {listed}")
 
 
 def _who_sees_a_queue(scope: Scope) -> list[User]:
@@ -39,8 +39,8 @@ def _who_sees_a_queue(scope: Scope) -> list[User]:
     return list(User.objects.filter(is_active=True, pk__in=held.values("user_id")).order_by("pk"))
 
 
-def _broken(user: User, tab: Tab, detail: str) -> Broken:
-    return Broken(None, f"queue of {user.get_username()}", f"the tab {tab} {detail}")
+def _broken(user: User, page: QueuePage, tab: Tab, detail: str) -> Broken:
+    return Broken(page.tenants[0].id, f"queue of {user.get_username()}", f"the tab {tab} {detail}")
 
 
 def _counted(user: User, page: QueuePage) -> dict[str, int]:

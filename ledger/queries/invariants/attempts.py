@@ -122,7 +122,8 @@ def successors_open_in_their_leave(scope: Scope) -> Iterable[Broken]:
         WHERE before.dispatched_at IS NOT NULL AND before.dispatched_at <= intent.at
           AND NOT EXISTS (
               SELECT 1 FROM ledger_event second
-              WHERE second.attempt_id = attempt.id AND second.kind = ANY(%(at_once)s) AND second.at = intent.at
+              WHERE second.attempt_id = attempt.id AND second.at = intent.at
+                AND second.kind = ANY(%(at_once)s)
           )
     """
     at_once = [str(EventKind.DISPATCHED), str(EventKind.HELD)]

@@ -83,7 +83,8 @@ def entries_stay_in_their_run(scope: Scope) -> Iterable[Broken]:
 def one_reservation_is_open_at_most(scope: Scope) -> Iterable[Broken]:
     return scope.select("""
         SELECT entry.tenant_id, entry.attempt_id,
-               format('has %%s reserved by entries of at most %%s', sum(reserved_change), max(reserved_change))
+               format('has %%s reserved, where one leave reserves %%s', sum(reserved_change),
+                      max(reserved_change))
         FROM scoped_budgetentry entry WHERE entry.attempt_id IS NOT NULL
         GROUP BY entry.tenant_id, entry.attempt_id, entry.account_id
         HAVING sum(reserved_change) > max(reserved_change)

@@ -47,8 +47,8 @@ class Scope:
     def select(self, sql: str, **parameters: Any) -> Iterator[Broken]:
         """The rows of a query over (tenant_id, subject_id, detail) that are in scope, in a fixed order.
 
-        `scoped_attempt` stands for the rows of `ledger_attempt` that are in scope, and so on for each table of
-        a tenant: what a query looks for is scoped, what it only looks up is not.
+        `scoped_attempt` stands for the rows of `ledger_attempt` that are in scope, and so on for each table
+        of a tenant: what a query looks for is scoped, what it only looks up is not.
         """
         whole = (
             f"{self._scoped_tables(sql)} SELECT tenant_id, subject_id, detail "  # noqa: S608
@@ -128,7 +128,7 @@ def _of_operations(table: str) -> str:
 
 def _columns_of(table: str) -> set[str]:
     model = next(model for model in tenant_models() if options_of(model).db_table == table)
-    return {field.column for field in options_of(model).concrete_fields}
+    return {str(field.column) for field in options_of(model).concrete_fields}
 
 
 def _path_to_operation(model: type[models.Model]) -> str:

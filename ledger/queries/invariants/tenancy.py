@@ -153,7 +153,8 @@ def _permissions_sql(model: type[BaseObjectPermission]) -> str:
         return f"SELECT '{table}:' || id, 'gives a right on nothing in particular' FROM \"{table}\""  # noqa: S608
     kind = options_of(options_of(model).get_field("content_object").related_model)  # type: ignore[arg-type]
     return f"""
-        SELECT '{table}:' || held.id, format('gives %%s.%%s on a {kind.label_lower}', kind.app_label, codename)
+        SELECT '{table}:' || held.id,
+               format('gives %%s.%%s on a {kind.label_lower}', kind.app_label, codename)
         FROM "{table}" held JOIN auth_permission permission ON permission.id = held.permission_id
         JOIN django_content_type kind ON kind.id = permission.content_type_id
         WHERE (kind.app_label, kind.model) <> ('{kind.app_label}', '{kind.model_name}')

@@ -1,4 +1,4 @@
-"""Faults in what surrounds the operations: the wall, people and their permissions, the database itself, pages."""
+"""Faults around the operations: in the wall, people and their permissions, the database itself, pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from review.queries.invariants import page_counts_are_query_counts
 from review.queries.values import Tab
 from tests.ledger.fsck.fault import Fault, without
 
-_VOTES_STAY = triggers.never_deleted().get_pgid(Vote)
+_VOTES_STAY = triggers.never_deleted().get_pgid(Vote())
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def _longer_name() -> Iterator[None]:
 @contextmanager
 def _forgetful_tab() -> Iterator[None]:
     """A page counts what it does not list."""
-    with mock.patch("review.queries.queue._counts", lambda _asked: dict.fromkeys(Tab, 0)):
+    with mock.patch("review.queries.queue._counts", return_value=dict.fromkeys(Tab, 0)):
         yield
 
 
