@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from ledger.queries.invariants.scope import Check
 
+NOWHERE = "nowhere"
+
 
 @dataclass(frozen=True)
 class Fault:
     """`subject` names what must be found: a story of `many_states`, or the text itself.
 
-    `touched` is the story in whose operation it is, where the subject does not say.
+    `touched` is the story in whose operation it is, where the subject does not say; NOWHERE where it is in
+    none, or in two.
     `code` plants what is no row.
     """
 
