@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 
 from dashboard.converters import DecisionConverter
-from dashboard.views import decide, item, parked, problems, queue, session
+from dashboard.views import decide, item, parked, problems, queue, session, system
 
 register_converter(DecisionConverter, "decision")
 
@@ -12,6 +12,7 @@ urlpatterns = [
     path("sign-in/", session.sign_in, name="sign_in"),
     path("sign-out/", session.sign_out, name="sign_out"),
     path("help/", session.help_page, name="help"),
+    path("system/", system.system, name="system"),
     path("problems/", problems.problems, name="problems"),
     path("problems/<slug:slug>", problems.problem, name="problem"),
     path("review/", queue.queue_page, name="queue"),

@@ -49,7 +49,7 @@ WALL = [
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ledger", "0002_tenant_wall"),
+        ("ledger", "0003_money"),
     ]
 
     operations = [

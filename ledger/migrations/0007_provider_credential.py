@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ledger", "0002_tenant_wall")]
+    dependencies = [("ledger", "0006_events_by_transaction")]
 
     operations = [
         migrations.AddField(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ledger", "0002_tenant_wall"),
+        ("ledger", "0007_provider_credential"),
     ]
 
     operations = [

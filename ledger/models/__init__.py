@@ -3,6 +3,7 @@
 from ledger.models.attempt import Attempt, LookUp
 from ledger.models.delivery import Delivery, Destination, Settlement
 from ledger.models.event import Event, Refusal
+from ledger.models.fsck import FsckForm, FsckRun
 from ledger.models.operation import Operation
 from ledger.models.parked import ParkedFact, ParkedNote
 from ledger.models.people import Agent, ApiKey, ReviewGroup, Tenant, User
@@ -25,6 +26,8 @@ __all__ = [
     "Delivery",
     "Destination",
     "Event",
+    "FsckForm",
+    "FsckRun",
     "LookUp",
     "Operation",
     "ParkedFact",

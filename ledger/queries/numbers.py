@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, Min, Q, QuerySet
 
 from ledger.models import Attempt, Delivery, ParkedFact, Provider, Pulse, Refusal, ReviewItem
+from ledger.queries.fsck import newest_runs
 from ledger.queries.parked import OPEN, fullest, recorded_after_send
 from ledger.rules.states import State
 
@@ -68,6 +69,23 @@ def numbers(now: datetime) -> Iterator[Number]:
     pulses = {pulse.name: (now - pulse.at).total_seconds() for pulse in Pulse.objects.all()}
     yield Number(
         "ledger_pulse_age_seconds", "Since a part of the system last ran to its end.", "part", pulses
+    )
+    yield from _of_fsck(now)
+
+
+def _of_fsck(now: datetime) -> Iterator[Number]:
+    runs = newest_runs()
+    yield Number(
+        "ledger_fsck_findings",
+        "Places where an invariant is broken, by the newest fsck of each form.",
+        "form",
+        {run.form: run.findings_count for run in runs},
+    )
+    yield Number(
+        "ledger_fsck_age_seconds",
+        "Since the newest fsck of each form began.",
+        "form",
+        {run.form: (now - run.started_at).total_seconds() for run in runs},
     )
 
 

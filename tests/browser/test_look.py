@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import expect
 
 from ledger import lifecycle
+from ledger.fsck import kept, run_fsck
 from ledger.lifecycle import OutcomeReport, Told
-from ledger.models import ParkedFact
+from ledger.models import FsckForm, FsckRun, ParkedFact
 from ledger.models.ids import attempt_id
 from ledger.rules.reconcile import LookedUpKind
 from ledger.transactions import durable
@@ -19,6 +21,26 @@ from tests.support import make
 from tests.support.cast import Cast
 
 WIDTHS = (1280, 360)
+RED = {
+    "started_at": datetime(2026, 11, 27, 3, 17, tzinfo=UTC),
+    "ended_at": datetime(2026, 11, 27, 3, 19, 40, tzinfo=UTC),
+    "findings_count": 23,
+    "counts": {"acme": 21, "": 1, "globex": 1},
+    "findings": [
+        {
+            "invariant": "uses_equal_what_was_sent",
+            "tenant": "acme",
+            "subject_id": "att_01m8mhqmxxttp37e31mqs98jgm",
+            "detail": "was sent with other arguments or under another rule than approved",
+        },
+        {
+            "invariant": "triggers_are_there_and_enabled",
+            "tenant": "",
+            "subject_id": "ledger_event pgtrigger_append_only_0a1b2",
+            "detail": "is disabled",
+        },
+    ],
+}
 REFUSED_PAGES = ("nothing-here", "unreadable-filter", "no-tenant")
 
 
@@ -94,6 +116,23 @@ def test_every_page_is_accessible_and_quiet(
     faults += look_at(desk, "sign-in", scheme, width)
     desk.sign_in("approver")
     for name, path in pages(people).items():
+        desk.open(path)
+        faults += look_at(desk, name, scheme, width)
+    assert faults == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_system_page_is_accessible_and_quiet_red_or_not(
+    people: Cast, open_desk: OpenDesk, scheme: str, width: int
+) -> None:
+    desk = open_desk(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    desk.open("/system/")
+    desk.sign_in("admin")
+    faults = look_at(desk, "system-never-run", scheme, width)
+    kept(run_fsck(FsckForm.TOUCHED))
+    FsckRun.objects.create(form=FsckForm.WHOLE, invariants=50, **RED)
+    for name, path in (("system-red", "/system/"), ("queue-red", "/review/")):
         desk.open(path)
         faults += look_at(desk, name, scheme, width)
     assert faults == []

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db.models import Q
 
 from ledger.models import Attempt, Event, Operation, ReviewItem
-from ledger.queries.history import chains
+from ledger.queries.history import chains_of
 from ledger.queries.invariants import broken_invariants
 from ledger.rules.states import OPEN_QUESTION, State
 from ledger.rules.vocabulary import EventKind
@@ -33,7 +33,7 @@ def nothing_else_went_wrong(scene: Scene, *, strangers_acted: bool = False) -> N
 
 def history_only_grew(scene: Scene) -> None:
     """Call it in between, too: what was read before is still there, unchanged, and more may have come."""
-    for chain in chains():
+    for chain in chains_of():
         assert chain.find_break() is None, chain.find_break()
         hashes = [event.hash for event in chain.events]
         before = scene.histories.get(chain.operation_id, [])

@@ -12,10 +12,11 @@ from ledger.queries.arguments import stored_args
 from ledger.queries.invariants.scope import Broken, Check, Scope
 from ledger.queries.reservations import reserved_at_leave
 from ledger.rules.amounts import TOOL_CALLS, amount_text
-from ledger.rules.budgets import RESERVED_IN, Units
+from ledger.rules.budgets import RESERVED_IN, EntryKind, Units
 from ledger.rules.costs import CostUnreadable, cost_of
 from ledger.rules.policy import Rule, parse_policy
-from ledger.rules.vocabulary import EventKind
+from ledger.rules.states import State
+from ledger.rules.vocabulary import EventKind, FailedBy
 
 CHUNK = 1_000
 
@@ -25,7 +26,7 @@ def accounts_are_the_sums_of_their_entries(scope: Scope) -> Iterable[Broken]:
         SELECT account.tenant_id, account.id,
                format('%%s: reserved %%s and spent %%s, entries sum to %%s and %%s', unit, reserved, spent,
                       coalesce(sum(reserved_change), 0), coalesce(sum(spent_change), 0))
-        FROM ledger_budgetaccount account LEFT JOIN ledger_budgetentry entry ON entry.account_id = account.id
+        FROM scoped_budgetaccount account LEFT JOIN ledger_budgetentry entry ON entry.account_id = account.id
         GROUP BY account.tenant_id, account.id, unit, reserved, spent
         HAVING reserved <> coalesce(sum(reserved_change), 0) OR spent <> coalesce(sum(spent_change), 0)
     """)
@@ -36,7 +37,7 @@ def overruns_are_told(scope: Scope) -> Iterable[Broken]:
     sql = """
         SELECT account.tenant_id, account.id,
                format('%%s: %%s of %%s and no event tells of it', unit, reserved + spent, "limit")
-        FROM ledger_budgetaccount account
+        FROM scoped_budgetaccount account
         WHERE reserved + spent > "limit"
           AND NOT EXISTS (
               SELECT 1 FROM ledger_event event
@@ -61,7 +62,7 @@ def what_may_still_happen_is_reserved(scope: Scope) -> Iterable[Broken]:
                    CASE WHEN attempt.dispatched_at IS NULL OR attempt.state <> ALL(%(reserved_in)s) THEN 0
                         ELSE coalesce(max(entry.reserved_change) FILTER (WHERE entry.kind = 'RESERVE'),
                                       (account.unit = %(tool_calls)s)::int) END AS due
-            FROM ledger_attempt attempt
+            FROM scoped_attempt attempt
             JOIN ledger_operation operation ON operation.id = attempt.operation_id
             JOIN ledger_budgetaccount account ON account.run_id = operation.run_id
             LEFT JOIN ledger_budgetentry entry
@@ -100,7 +101,7 @@ def _may_still_cost(scope: Scope, policies: Iterable[int]) -> QuerySet[Attempt]:
         state__in=sorted(RESERVED_IN),
         policy__in=list(policies),
     )
-    return (found if scope.tenant_id is None else found.filter(tenant_id=scope.tenant_id)).order_by("pk")
+    return scope.rows(found).order_by("pk")
 
 
 def _due(attempt: Attempt, rule: Rule | None) -> Units:
@@ -119,7 +120,7 @@ def reservations_end_whole(scope: Scope) -> Iterable[Broken]:
     return scope.select("""
         SELECT account.tenant_id, entry.attempt_id,
                format('%%s: reserved %%s, spent %%s', account.unit, sum(reserved_change), sum(spent_change))
-        FROM ledger_budgetentry entry JOIN ledger_budgetaccount account ON account.id = entry.account_id
+        FROM scoped_budgetentry entry JOIN ledger_budgetaccount account ON account.id = entry.account_id
         WHERE entry.attempt_id IS NOT NULL
         GROUP BY account.tenant_id, entry.attempt_id, account.unit
         HAVING sum(reserved_change) < 0 OR sum(spent_change) < 0
@@ -129,12 +130,57 @@ def reservations_end_whole(scope: Scope) -> Iterable[Broken]:
 def entries_stay_in_their_run(scope: Scope) -> Iterable[Broken]:
     return scope.select("""
         SELECT entry.tenant_id, entry.attempt_id, 'is charged to the account of another run'
-        FROM ledger_budgetentry entry
+        FROM scoped_budgetentry entry
         JOIN ledger_budgetaccount account ON account.id = entry.account_id
         JOIN ledger_attempt attempt ON attempt.id = entry.attempt_id
         JOIN ledger_operation operation ON operation.id = attempt.operation_id
         WHERE operation.run_id IS DISTINCT FROM account.run_id
     """)
+
+
+def one_reservation_is_open_at_most(scope: Scope) -> Iterable[Broken]:
+    return scope.select("""
+        SELECT entry.tenant_id, entry.attempt_id,
+               format('has %%s reserved, where one leave reserves %%s', sum(reserved_change),
+                      max(reserved_change))
+        FROM scoped_budgetentry entry WHERE entry.attempt_id IS NOT NULL
+        GROUP BY entry.tenant_id, entry.attempt_id, entry.account_id
+        HAVING sum(reserved_change) > max(reserved_change)
+    """)
+
+
+def what_happened_is_posted(scope: Scope) -> Iterable[Broken]:
+    """A confirmation posts what was used (nothing, if so reported), a later correction the difference."""
+    sql = """
+        SELECT attempt.tenant_id, attempt.id, 'happened and was never posted'
+        FROM scoped_attempt attempt JOIN ledger_operation operation ON operation.id = attempt.operation_id
+        WHERE attempt.state = %(confirmed)s AND operation.run_id IS NOT NULL
+          AND NOT EXISTS (
+              SELECT 1 FROM ledger_budgetentry entry
+              WHERE entry.attempt_id = attempt.id AND entry.kind = %(post)s)
+          AND NOT EXISTS (
+              SELECT 1 FROM ledger_event event WHERE event.attempt_id = attempt.id AND event.kind = %(report)s
+              AND event.body::jsonb -> 'usage' ->> %(tool_calls)s = '0')
+    """
+    said = {
+        "confirmed": State.OUTCOME_CONFIRMED,
+        "post": EntryKind.POST,
+        "report": EventKind.OUTCOME_REPORTED,
+    }
+    return scope.select(sql, **{name: str(word) for name, word in said.items()}, tool_calls=TOOL_CALLS)
+
+
+def what_did_not_happen_costs_nothing(scope: Scope) -> Iterable[Broken]:
+    """Proof of no effect gives back what was reserved; only a person's word is no such proof."""
+    sql = """
+        SELECT attempt.tenant_id, attempt.id, format('did not happen and %%s are spent', sum(spent_change))
+        FROM scoped_attempt attempt JOIN ledger_budgetentry entry ON entry.attempt_id = attempt.id
+        WHERE attempt.state = %(retryable)s OR (attempt.state = %(failed)s AND failed_by <> %(person)s)
+        GROUP BY attempt.tenant_id, attempt.id
+        HAVING sum(spent_change) <> 0
+    """
+    retryable, failed = str(State.FAILED_RETRYABLE), str(State.FAILED)
+    return scope.select(sql, retryable=retryable, failed=failed, person=str(FailedBy.OPERATOR))
 
 
 CHECKS: tuple[Check, ...] = (
@@ -144,4 +190,7 @@ CHECKS: tuple[Check, ...] = (
     reservations_are_what_the_arguments_cost,
     reservations_end_whole,
     entries_stay_in_their_run,
+    one_reservation_is_open_at_most,
+    what_happened_is_posted,
+    what_did_not_happen_costs_nothing,
 )

@@ -14,7 +14,7 @@ JOINED_WITHIN = "5 minutes"
 def no_parked_fact_waits_for_what_is_known(scope: Scope) -> Iterable[Broken]:
     sql = """
         SELECT fact.tenant_id, fact.id, 'waits although ' || coalesce(attempt.id, operation.id) || ' is known'
-        FROM ledger_parkedfact fact
+        FROM scoped_parkedfact fact
         LEFT JOIN ledger_operation operation ON fact.operation_key <> ''
             AND operation.tenant_id = fact.tenant_id AND operation.operation_key = fact.operation_key
         LEFT JOIN ledger_attempt attempt ON fact.attempt_told <> ''
@@ -31,7 +31,7 @@ def joined_facts_are_in_the_history(scope: Scope) -> Iterable[Broken]:
     """The attempt a fact was joined to has the same words as an event."""
     sql = """
         SELECT fact.tenant_id, fact.id, 'is not in the history of ' || attempt_id
-        FROM ledger_parkedfact fact CROSS JOIN LATERAL (
+        FROM scoped_parkedfact fact CROSS JOIN LATERAL (
             SELECT count(*) AS times FROM ledger_event event
             WHERE event.tenant_id = fact.tenant_id AND event.attempt_id = fact.attempt_id
               AND event.kind = CASE fact.kind WHEN %(outcome)s THEN %(reported)s ELSE %(requested)s END
@@ -50,7 +50,7 @@ def joined_facts_are_in_the_history(scope: Scope) -> Iterable[Broken]:
 def parked_facts_are_applied_at_most_once(scope: Scope) -> Iterable[Broken]:
     return scope.select("""
         SELECT tenant_id, body::jsonb #>> '{parked,fact}', 'was applied ' || count(*) || ' times'
-        FROM ledger_event WHERE body::jsonb #>> '{parked,fact}' IS NOT NULL
+        FROM scoped_event WHERE body::jsonb #>> '{parked,fact}' IS NOT NULL
         GROUP BY 1, 2 HAVING count(*) > 1
     """)
 
@@ -58,7 +58,7 @@ def parked_facts_are_applied_at_most_once(scope: Scope) -> Iterable[Broken]:
 def dismissals_say_by_whom_and_why(scope: Scope) -> Iterable[Broken]:
     return scope.select("""
         SELECT fact.tenant_id, fact.id, 'is dismissed by nobody, or open although somebody dismissed it'
-        FROM ledger_parkedfact fact
+        FROM scoped_parkedfact fact
         LEFT JOIN ledger_parkednote note ON note.fact_id = fact.id AND note.dismisses
         WHERE (fact.dismissed_at IS NULL) <> (note.id IS NULL) OR note.why = ''
     """)

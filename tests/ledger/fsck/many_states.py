@@ -9,6 +9,7 @@ from typing import Any
 from ledger import lifecycle
 from ledger.lifecycle import OutcomeReport, Told
 from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, ParkedFact, User
+from ledger.rules.canonical import canonical_bytes
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
@@ -72,6 +73,8 @@ class ManyStates:
         self.keep("review", make.for_a_person(self.key, run="nightly"))
         found = Record(reference="msg-7", content="same", state="done")
         self.keep("looked_up", make.looked_up(make.unknown(self.key), LookedUpKind.FOUND, found))
+        ended = Record(reference="msg-8", content="same", state="failed")
+        self.keep("failed_there", make.looked_up(make.unknown(self.key), LookedUpKind.FOUND, ended))
         first = self.keep("varied", make.dispatched(self.key))
         self.keep("variant", make.variant(self.key, first, {"to": "eve@example.org", "subject": "Invoice 7"}))
 
@@ -80,6 +83,7 @@ class ManyStates:
         self.approve("doubtful", self.cast.approver)
         self.keep("sent_again", make.send(self.key, make.fresh(doubtful)))
         self.keep("held", make.held(self.key))
+        self.correct()
         self.keep("rejected", make.held(self.key))
         item = make.item_of(make.fresh(self.attempt("rejected"))).pk
         durable(lambda: lifecycle.reject(item_id=item, by=self.cast.operator, why="not wanted"))
@@ -107,6 +111,17 @@ class ManyStates:
         more, foreign = {"EUR": Decimal("39.999")}, {"USD": Decimal("0.01")}
         make.reported(self.key, self.attempt("fee_paid"), "succeeded", result_ref="f-1", usage=more)
         make.reported(self.key, with_fee, "succeeded", result_ref="t-77", usage=foreign)
+
+    def correct(self) -> None:
+        """A sent attempt with a held successor: other arguments wait for an approval of their own."""
+        mistaken = self.keep("mistaken", make.for_a_person(self.key))
+        args = {"title": "Printer on fire, second floor"}
+        item, raw = make.item_of(mistaken).pk, canonical_bytes(args)
+        by = self.cast.operator
+        durable(
+            lambda: lifecycle.relink_arguments(item_id=item, by=by, why="floor", args_bytes=raw, args=args)
+        )
+        self.keep("corrected", Attempt.objects.get(descends_from=mistaken))
 
     def beside_the_attempts(self) -> None:
         other = self.cast.other_tenant
@@ -167,6 +182,10 @@ class ManyStates:
         if story not in self.ids:
             return named
         return _SUBJECTS[kind](self.attempt(story)) if kind else str(self.ids[story])
+
+    def operation_of(self, named: str) -> str:
+        """The operation of what a finding names."""
+        return self.attempt(named.rpartition(":")[2].removesuffix("_approval")).operation_id
 
 
 _SUBJECTS: dict[str, Callable[[Attempt], str]] = {
