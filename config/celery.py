@@ -3,6 +3,7 @@
 import os
 
 from celery import Celery, signals
+from celery.schedules import crontab
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -12,6 +13,8 @@ app.autodiscover_tasks()
 
 SWEEP_EVERY_S = 2.0
 """Each look for due work expires soon after the next is queued: a stopped worker finds no backlog."""
+
+FSCK_EVERY_S = 60.0
 
 app.conf.beat_schedule = {
     "sweep": {
@@ -33,6 +36,16 @@ app.conf.beat_schedule = {
         "task": "ledger.tasks.deliver",
         "schedule": SWEEP_EVERY_S,
         "options": {"expires": 2 * SWEEP_EVERY_S},
+    },
+    "fsck_touched": {
+        "task": "ledger.tasks.fsck_touched",
+        "schedule": FSCK_EVERY_S,
+        "options": {"expires": FSCK_EVERY_S},
+    },
+    "fsck_whole": {  # due once a night; asked every hour, so that a night slept through is made up for
+        "task": "ledger.tasks.fsck_whole",
+        "schedule": crontab(minute="17"),
+        "options": {"expires": 1800},
     },
 }
 

@@ -8,6 +8,7 @@ import structlog
 from csp.constants import NONE, SELF
 
 from config.environment import database_at, flag, words
+from config.logs import without_rows
 from ledger.management.local.home import ledger_home, sealing_key_of, secret_key_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -223,6 +224,7 @@ LOGGING = {
             "processors": [
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
+                without_rows,
                 structlog.processors.JSONRenderer(default=str),
             ],
         },

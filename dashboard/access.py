@@ -15,7 +15,7 @@ from dashboard.http import Request, go_to, here
 from ledger.transactions import Busy
 from review.queries import NotVisible
 
-Right = Literal["view", "decide", "administer"]
+Right = Literal["view", "decide", "administer", "audit"]
 View = Callable[..., HttpResponse]
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})

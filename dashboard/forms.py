@@ -92,6 +92,16 @@ class NoteForm(DecisionForm):
     )
 
 
+class DismissForm(DecisionForm):
+    why = forms.CharField(
+        label="Why it needs nobody’s attention",
+        max_length=LONGEST_WHY,
+        widget=_textarea(3),
+        help_text="Recorded with your name. Should its operation appear after all, it is joined as ever.",
+        error_messages={"required": "Type a reason: others must be able to follow it."},
+    )
+
+
 class ReferenceForm(DecisionForm):
     reference = forms.CharField(
         max_length=LONGEST_REFERENCE,

@@ -24,6 +24,7 @@ PATHS: Mapping[str, str] = {
     "copy": "M5.5 5.5h8v8h-8z M10.5 5.5v-3h-8v8h3",
     "clock": f"{_CIRCLE} M8 4.5V8l2.5 1.5",
     "warning": "M8 1.8l6.6 12H1.4z M8 6.3v3.4 M8 11.7v.1",
+    "parked": "M2 6l6-4 6 4v8.5H2z M5.5 14.5V9h5v5.5",
     "lock": "M3 7h10v7.5H3z M5 7V4.5a3 3 0 0 1 6 0V7",
 }
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from django.db.models import Max
 
 from ledger.models import Agent, Approval, Attempt, PolicySnapshot, Vote
-from ledger.policies import InForce, rule_editor, rule_in_force
+from ledger.policies import InForce, hiding_too, rule_editor, rule_in_force, rule_of
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import ApprovalFacts
 from ledger.rules.canonical import canonical_bytes, content_hash
@@ -95,7 +95,7 @@ def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding |
     in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     if in_force.rule is None or in_force.snapshot is None:
         return None
-    sentence = sentence_of(attempt, in_force.rule)
+    sentence = sentence_of(attempt, hiding_too(in_force.rule, rule_of(attempt)))
     return Binding(
         attempt=attempt,
         policy=in_force.snapshot,

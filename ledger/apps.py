@@ -5,7 +5,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 
-from ledger.faults import ARMED
+from ledger.faults import ARMED, watchers
 
 
 class LedgerConfig(AppConfig):
@@ -18,12 +18,12 @@ class LedgerConfig(AppConfig):
 
 def no_fault_point_in_production(**_: Any) -> list[checks.CheckMessage]:
     """A process that kills itself on purpose has no place where real effects are at stake."""
-    if settings.DEVELOPMENT or not os.environ.get(ARMED):
+    if settings.DEVELOPMENT or not (os.environ.get(ARMED) or watchers):
         return []
     return [
         checks.Error(
-            f"{ARMED} is set: this process would kill itself in the middle of its work.",
-            hint=f"Unset {ARMED}; it is for tests only.",
+            f"{ARMED} is set, or a fault point is watched: this process would kill itself in its work.",
+            hint=f"Unset {ARMED}; both are for tests only.",
             id="ledger.E001",
         )
     ]

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from ledger.approvals import approval_facts
-from ledger.budgets import budget_left
+from ledger.budgets import why_short
 from ledger.models import Agent, ApiKey, Approval, Attempt, Operation
-from ledger.policies import rule_in_force, rule_of
+from ledger.policies import rule_in_force, rule_now, rule_of
 from ledger.queries.arguments import stored_args
 from ledger.rules.authority import (
     NO_APPROVAL,
@@ -50,7 +50,7 @@ def authority_for_leave(
         keys=keys,
         now=now,
         approval=_approval_facts(approval, keys[0].agent if keys else attempt.agent, replay=replay),
-        budget_is_left=True if replay else None,
+        ask_budget=not replay,
     )
     return check_authority(then, facts)
 
@@ -74,7 +74,7 @@ def authority_after_absent(operation: Operation, attempt: Attempt, *, now: datet
     reservation would be given back then, so its budget is not asked."""
     then = facts_then(attempt, with_approval=False, after_absent=True)
     facts = facts_now(
-        operation, attempt, keys=keys_of(attempt.agent), now=now, approval=None, budget_is_left=True
+        operation, attempt, keys=keys_of(attempt.agent), now=now, approval=None, ask_budget=False
     )
     return check_authority(then, facts)
 
@@ -103,7 +103,7 @@ def facts_now(
     keys: Sequence[ApiKey],
     now: datetime,
     approval: ApprovalFacts | None,
-    budget_is_left: bool | None = None,
+    ask_budget: bool = True,
 ) -> Now:
     """What holds at `now`, read after the last lock."""
     agent = Agent.objects.select_related("owner", "tenant").get(pk=attempt.agent_id)
@@ -120,7 +120,7 @@ def facts_now(
         rule_hash=in_force.rule_hash,
         max_attempts=rule.max_attempts,
         attempts_used=sends_of(operation),
-        budget_left=budget_left(operation.run_id) if budget_is_left is None else budget_is_left,
+        budget_short=why_short(operation.run_id, attempt, rule) if ask_budget else (),
         approval=approval,
     )
 
@@ -175,7 +175,7 @@ def keys_of(agent: Agent) -> list[ApiKey]:
 
 def usable_keys(attempt: Attempt, keys: Sequence[ApiKey], now: datetime) -> list[ApiKey]:
     """Those keys that are live and cover tool and target of the attempt."""
-    rule = rule_in_force(attempt.tenant_id, attempt.tool).rule or rule_of(attempt)
+    rule = rule_now(attempt)
     target = target_of(rule, stored_args(attempt))
     return [key for key in keys if is_usable(key_facts(key, attempt.tool, target), now)]
 

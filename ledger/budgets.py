@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from decimal import Context, Decimal
 
 from ledger.models import Attempt, BudgetAccount, BudgetEntry, BudgetUnit, Run
+from ledger.queries.arguments import stored_args
+from ledger.queries.reservations import reserved_at_leave
+from ledger.rules.amounts import Amount
 from ledger.rules.budgets import (
     DEFAULT_COST,
     Account,
@@ -14,30 +18,49 @@ from ledger.rules.budgets import (
     EntryKind,
     HeldUnits,
     How,
+    Units,
     entries_for,
+    limit_of_unnamed,
     overrun_units,
+    shortages,
 )
-from ledger.rules.budgets import budget_left as rule_budget_left
+from ledger.rules.costs import CostUnreadable, cost_of, is_cost_masked
+from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.transactions import remembered, require_transaction
 
+_EXACT = Context(prec=100)
+"""No sum is ever rounded: an amount has at most 23 digits."""
 
-def open_accounts(run: Run, limits: Mapping[str, int | None]) -> None:
-    """One account per unit, with its limit for good."""
+
+def open_accounts(run: Run, limits: Mapping[str, Amount | None]) -> None:
+    """One account for each unit the ledger counts and each one the limits name, with its limit for good."""
     require_transaction()
-    BudgetAccount.objects.bulk_create(
-        BudgetAccount(tenant_id=run.tenant_id, run=run, unit=unit, limit=limits.get(unit))
-        for unit in BudgetUnit
-    )
+    _open(run.tenant_id, run.pk, {unit: limits.get(unit) for unit in (*BudgetUnit.values, *limits)})
+
+
+def why_short(run_id: int | None, attempt: Attempt, rule: Rule) -> tuple[str, ...]:
+    """Why the run's limits leave no room for a send of this attempt under this rule, in words; empty where
+    they do. Without a run nothing is limited; a cost that cannot be read fits nowhere."""
+    if run_id is None:
+        return ()
+    try:
+        cost = cost_of(rule, stored_args(attempt))
+    except CostUnreadable as problem:
+        return (f"its cost cannot be read: {problem}",)
+    accounts = [_as_rule(account) for account in accounts_of(run_id)]
+    return tuple(short.words for short in shortages(accounts, cost, masked=is_cost_masked(rule)))
+
+
+def limit_of_unnamed_in(run: Run) -> int | None:
+    """The limit of every unit of money that the run did not name."""
+    return limit_of_unnamed(_as_rule(account) for account in accounts_of(run.pk))
 
 
 @remembered
-def budget_left(run_id: int | None) -> bool:
-    """Does one more tool call fit every limit of the run? Without a run nothing is limited."""
-    if run_id is None:
-        return True
-    accounts = BudgetAccount.objects.filter(run_id=run_id)
-    return rule_budget_left([_as_rule(account) for account in accounts], DEFAULT_COST)
+def accounts_of(run_id: int) -> list[BudgetAccount]:
+    """The accounts of a run, units by alphabet."""
+    return list(BudgetAccount.objects.filter(run_id=run_id).order_by("unit"))
 
 
 def lock_accounts(run_id: int | None) -> None:
@@ -55,41 +78,45 @@ def enter_move(
     move_to: State,
     how: How,
     now: datetime,
-    actual: Mapping[str, int],
+    rule: Rule,
+    actual: Units,
 ) -> tuple[str, ...]:
-    """Write what this move means for the run's account. Returns the units that passed their limit by it."""
+    """Write what this move means for the run's account. `rule`: the one that a send would be under now.
+    `actual`: what was reported as used; of units that are no part of the cost `enter_usage` counts it.
+    Returns the units that passed their limit by it.
+    """
     require_transaction()
     if run_id is None:
         return ()
-    entries = entries_for(move_from, move_to, how, _held_by(attempt), actual=actual)
-    return _write(run_id, attempt, entries, now)
+    held = _held_by(attempt, rule)
+    of_cost = {unit: used for unit, used in actual.items() if unit in held.cost}
+    return _write(run_id, attempt, entries_for(move_from, move_to, how, held, actual=of_cost), now)
 
 
-def enter_usage(
-    run: Run, *, usage_id: str, amounts: Mapping[str, int], now: datetime
-) -> tuple[str, ...] | None:
+def enter_usage(run: Run, *, usage_id: str, amounts: Units, now: datetime) -> tuple[str, ...] | None:
     """Count usage once per `usage_id`. Returns the units that passed their limit by it; None where it was
     counted before."""
     require_transaction()
+    amounts = {unit: amount for unit, amount in amounts.items() if amount}
     accounts = _locked(run.pk)
     if BudgetEntry.objects.filter(account__run=run, usage_id=usage_id).exists():
         return None
     over_before = _overrun(accounts)
+    _open_unnamed(run.tenant_id, run.pk, accounts, amounts)
     for unit, amount in sorted(amounts.items()):
-        accounts[unit].spent += amount
         _book(accounts[unit], Entry(EntryKind.USAGE, unit, 0, amount), now=now, usage_id=usage_id)
     return tuple(unit for unit in _overrun(accounts) if unit not in over_before)
 
 
-def counted_usage(run: Run, usage_id: str) -> dict[str, int]:
+def counted_usage(run: Run, usage_id: str) -> dict[str, Amount]:
     """What was counted under this id, by unit."""
     entries = BudgetEntry.objects.filter(account__run=run, usage_id=usage_id).select_related("account")
     return {entry.account.unit: entry.spent_change for entry in entries}
 
 
-def _held_by(attempt: Attempt) -> HeldUnits:
-    reserved: dict[str, int] = defaultdict(int)
-    posted: dict[str, int] = defaultdict(int)
+def _held_by(attempt: Attempt, rule: Rule) -> HeldUnits:
+    reserved: dict[str, Amount] = defaultdict(Decimal)
+    posted: dict[str, Amount] = defaultdict(Decimal)
     for entry in BudgetEntry.objects.filter(attempt=attempt).select_related("account"):
         reserved[entry.account.unit] += entry.reserved_change
         posted[entry.account.unit] += entry.spent_change
@@ -97,23 +124,40 @@ def _held_by(attempt: Attempt) -> HeldUnits:
         had_leave=attempt.dispatched_at is not None,
         reserved={unit: amount for unit, amount in reserved.items() if amount},
         posted={unit: amount for unit, amount in posted.items() if amount},
+        cost=cost_of_attempt(attempt, rule),
     )
+
+
+def cost_of_attempt(attempt: Attempt, rule: Rule) -> Units:
+    """What its leave reserved; before leave, what one under this rule would."""
+    return reserved_at_leave(attempt) or _cost(attempt, rule)
+
+
+def _cost(attempt: Attempt, rule: Rule) -> Units:
+    """Leave asked authority, which lets no unreadable cost through; an attempt sent without leave, where it
+    cannot be read, counts as one tool call."""
+    try:
+        return cost_of(rule, stored_args(attempt))
+    except CostUnreadable:
+        if attempt.state == State.DISPATCHED:
+            raise
+        return DEFAULT_COST
 
 
 def _write(run_id: int, attempt: Attempt, entries: tuple[Entry, ...], now: datetime) -> tuple[str, ...]:
     accounts = _locked(run_id) if entries else {}
     over_before = _overrun(accounts)
+    _open_unnamed(attempt.tenant_id, run_id, accounts, [entry.unit for entry in entries])
     for entry in entries:
-        account = accounts[entry.unit]
-        account.reserved += entry.reserved_change
-        account.spent += entry.spent_change
-        _book(account, entry, now=now, attempt=attempt)
+        _book(accounts[entry.unit], entry, now=now, attempt=attempt)
     return tuple(unit for unit in _overrun(accounts) if unit not in over_before)
 
 
 def _book(
     account: BudgetAccount, entry: Entry, *, now: datetime, attempt: Attempt | None = None, usage_id: str = ""
 ) -> None:
+    account.reserved = _EXACT.add(account.reserved, Decimal(entry.reserved_change))
+    account.spent = _EXACT.add(account.spent, Decimal(entry.spent_change))
     account.save(update_fields=["reserved", "spent"])
     BudgetEntry.objects.create(
         tenant_id=account.tenant_id,
@@ -124,6 +168,28 @@ def _book(
         spent_change=entry.spent_change,
         usage_id=usage_id,
         at=now,
+    )
+
+
+def _open_unnamed(
+    tenant_id: int, run_id: int, accounts: dict[str, BudgetAccount], units: Collection[str]
+) -> None:
+    """Open what the run did not name, on first use, under the lock of the accounts it has.
+
+    Another may have opened it while this one waited for that lock: the next statement sees it.
+    """
+    if all(unit in accounts for unit in units):
+        return
+    accounts |= _locked(run_id)
+    limit = limit_of_unnamed(_as_rule(account) for account in accounts.values())
+    unnamed = {unit: limit for unit in units if unit not in accounts}
+    accounts |= {account.unit: account for account in _open(tenant_id, run_id, unnamed)}
+
+
+def _open(tenant_id: int, run_id: int, limits: Mapping[str, Amount | None]) -> list[BudgetAccount]:
+    return BudgetAccount.objects.bulk_create(
+        BudgetAccount(tenant_id=tenant_id, run_id=run_id, unit=unit, limit=limit)
+        for unit, limit in sorted(limits.items())
     )
 
 

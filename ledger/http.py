@@ -1,76 +1,61 @@
 """The one guarded client for everything this program sends out.
 
-Addresses come from configuration that people edit, so a name is resolved once, every address it has must be
-allowed, and exactly the checked address is dialled. No redirects, no proxies from the environment, no
+It dials as `dialling` says. No redirects, no proxies from the environment, no
 cookies, nothing decompressed, an answer of at most 64 kB, 20 s for everything together.
 """
 
 import atexit
 import ipaddress
-import math
 import os
-import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpcore
 import httpx
-from django.conf import settings
 
-CONNECT_S = 5.0
-TOTAL_S = 20.0
+from ledger.dialling import (
+    CONNECT_S,
+    DEADLINE,
+    TOTAL_S,
+    AddressRefused,
+    Network,
+    NoAnswer,
+    NotConnected,
+    OutgoingError,
+    OutOfTime,
+    all_within,
+    allowed_address,
+    first_that_answers,
+    private_nets,
+    remaining_s,
+    unencrypted_allowed,
+)
+
+__all__ = [
+    "AddressRefused",
+    "GuardedClient",
+    "NoAnswer",
+    "NotConnected",
+    "OutOfTime",
+    "OutgoingError",
+    "Response",
+    "all_within",
+    "allowed_address",
+    "close_connections",
+    "request",
+]
+
 MOST_BYTES = 65_536
 IDLE_S = 30.0
 OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 SocketOptions = Iterable[
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 ]
-
-
-def _networks(*texts: str) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(text) for text in texts)
-
-
-SPECIAL_IPV4 = _networks(
-    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
-    *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
-    *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
-    *("224.0.0.0/4", "240.0.0.0/4"),
-)
-GLOBAL_IPV6 = _networks("2000::/3")
-SPECIAL_IPV6 = _networks("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
-
-# What a cloud machine is told about itself, and what belongs to one link or to nobody: never, however set.
-NEVER = _networks(
-    *("0.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32"),
-    *("224.0.0.0/4", "255.255.255.255/32"),
-    *("::/128", "fe80::/10", "fec0::/10", "ff00::/8", "::ffff:0:0/96", "fd00:ec2::/32", "fd20:ce::/32"),
-)
-
-
-class OutgoingError(Exception):
-    """Nothing usable came back; the subclasses say whether anything may have been sent."""
-
-
-class AddressRefused(OutgoingError):
-    """This must not be asked, whoever configured it. Nothing was sent."""
-
-
-class NotConnected(OutgoingError):
-    """Nobody could be reached. Nothing was sent."""
-
-
-class NoAnswer(OutgoingError):
-    """It was sent, or part of it, and no whole answer came: a timeout, a cut connection, nonsense."""
 
 
 @dataclass(frozen=True)
@@ -83,32 +68,16 @@ class Response:
     cut: bool
 
 
-def allowed_address(ip: Address | str, *, private_nets: Iterable[Network | str] = ()) -> bool:
-    """May this address be dialled? Public ones may; others only where an admin named their net.
-
-    Not `ipaddress.is_global`: that lets NAT64, 6to4, `::127.0.0.1`, site-local and multicast through.
-    """
-    address = ipaddress.ip_address(ip)
-    if getattr(address, "scope_id", None) or _in(address, NEVER):
-        return False
-    if _in(address, map(ipaddress.ip_network, private_nets)):
-        return True
-    if address.version == 4:
-        return not _in(address, SPECIAL_IPV4)
-    return _in(address, GLOBAL_IPV6) and not _in(address, SPECIAL_IPV6)
-
-
 def request(
     method: str, url: str, *, headers: Mapping[str, str] | None = None, content: bytes | None = None
 ) -> Response:
     """Send one request under the settings in force. Raises OutgoingError where there is no whole answer."""
-    nets = tuple(getattr(settings, "LEDGER_PRIVATE_NETS", ()))
-    return _client(nets, os.getpid()).request(
+    return _client(private_nets(), os.getpid()).request(
         method,
         url,
         headers=headers or {},
         content=content,
-        allow_http=bool(getattr(settings, "LEDGER_ALLOW_HTTP", False)),
+        allow_http=unencrypted_allowed(),
     )
 
 
@@ -137,7 +106,9 @@ class GuardedClient:
     ) -> Response:
         """One request and its answer. `headers` may not set Host or how the body is framed."""
         asked = _core_request(method, url, headers, content, allow_http=allow_http)
-        token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + self._total_s))
+        if time.monotonic() >= DEADLINE.get():
+            raise OutOfTime("the time for it was over before it was sent")
+        token = DEADLINE.set(min(DEADLINE.get(), time.monotonic() + self._total_s))
         try:
             with self._pool.stream(**asked) as answer:
                 return _read(answer)
@@ -149,7 +120,7 @@ class GuardedClient:
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise NoAnswer(f"no whole answer: {_words(error)}") from error
         finally:
-            _DEADLINE.reset(token)
+            DEADLINE.reset(token)
 
     def close(self) -> None:
         self._pool.close()
@@ -229,31 +200,6 @@ def _read(answer: httpcore.Response) -> Response:
     return Response(answer.status, headers, bytes(body[:MOST_BYTES]), cut=len(body) > MOST_BYTES)
 
 
-def _in(address: Address, networks: Iterable[Network]) -> bool:
-    return any(address.version == network.version and address in network for network in networks)
-
-
-_DEADLINE: ContextVar[float] = ContextVar("outgoing_deadline", default=math.inf)
-
-
-@contextmanager
-def all_within(seconds: float) -> Iterator[None]:
-    """Everything sent inside shares this much time, however many requests it takes."""
-    token = _DEADLINE.set(time.monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _DEADLINE.reset(token)
-
-
-def _remaining_s(at_most: float | None, error: type[Exception]) -> float:
-    """Seconds left of this request, at most so many; raises the error when they are used up."""
-    remaining = _DEADLINE.get() - time.monotonic()
-    if remaining <= 0:
-        raise error("the time for the whole request is used up")
-    return remaining if at_most is None else min(remaining, at_most)
-
-
 class _CheckedDialling(httpcore.NetworkBackend):
     """Resolves a name once and dials what it checked; TLS and Host keep the name."""
 
@@ -271,39 +217,14 @@ class _CheckedDialling(httpcore.NetworkBackend):
         socket_options: SocketOptions | None = None,
     ) -> httpcore.NetworkStream:
         """Dial the first of the host's addresses that answers, all of them allowed, within the limit."""
-        addresses = self._checked(host, port)
-        give_up_at = time.monotonic() + _remaining_s(self._connect_s, httpcore.ConnectTimeout)
-        failure: Exception = httpcore.ConnectTimeout("no time was left to connect")
-        for address in addresses:
-            left_s = give_up_at - time.monotonic()
-            if left_s <= 0:
-                break
-            try:
-                return _TimedStream(
-                    self._dial.connect_tcp(address, port, left_s, local_address, socket_options)
-                )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        raise failure
 
-    def _checked(self, host: str, port: int) -> list[str]:
-        addresses = _resolve(host, port)
-        refused = [ip for ip in addresses if not allowed_address(ip, private_nets=self._private_nets)]
-        if refused:
-            raise AddressRefused(
-                f"{host} is at {refused[0]}, which must not be asked from here; if it is meant to be, "
-                "name its net in LEDGER_PRIVATE_NETS"
-            )
-        return addresses
+        def connect(address: str, left_s: float) -> httpcore.NetworkStream:
+            return self._dial.connect_tcp(address, port, left_s, local_address, socket_options)
 
-
-def _resolve(host: str, port: int) -> list[str]:
-    """Every address of the host, each once, in the order the system prefers."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+        failures = (httpcore.ConnectError, httpcore.ConnectTimeout)
+        return _TimedStream(
+            first_that_answers(host, port, self._private_nets, self._connect_s, connect, failures)
+        )
 
 
 class _TimedStream(httpcore.NetworkStream):
@@ -313,10 +234,10 @@ class _TimedStream(httpcore.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _remaining_s(timeout, httpcore.ReadTimeout))
+        return self._stream.read(max_bytes, remaining_s(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _remaining_s(timeout, httpcore.WriteTimeout))
+        self._stream.write(buffer, remaining_s(timeout, httpcore.WriteTimeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -324,7 +245,7 @@ class _TimedStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        left_s = _remaining_s(timeout, httpcore.ConnectTimeout)
+        left_s = remaining_s(timeout, httpcore.ConnectTimeout)
         return _TimedStream(self._stream.start_tls(ssl_context, server_hostname, left_s))
 
     def get_extra_info(self, info: str) -> Any:

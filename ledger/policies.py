@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.models import Attempt, PolicySnapshot, Tenant, User
+from ledger.queries.arguments import stored_args
 from ledger.rules.canonical import canonical_bytes, content_hash
+from ledger.rules.masks import Veil, veil_of
 from ledger.rules.policy import Policy, Rule, parse_policy
 from ledger.transactions import database_clock, remembered, require_transaction
 
@@ -70,6 +72,29 @@ def rule_of(attempt: Attempt) -> Rule:
     if rule is None:
         raise AssertionError(f"attempt {attempt.pk} is under a rule that its policy does not hold")
     return rule
+
+
+def rule_as_shown(attempt: Attempt) -> Rule:
+    """The rule an attempt is under, with what it hides and what the rule in force hides now."""
+    return hiding_too(rule_of(attempt), rule_in_force(attempt.tenant_id, attempt.tool).rule)
+
+
+def hiding_too(rule: Rule, other: Rule | None) -> Rule:
+    """The rule, hiding what the other one hides as well: a mask is nothing of authority, so that the newest
+    holds for older work too."""
+    more = tuple(path for path in other.mask if path not in rule.mask) if other else ()
+    return replace(rule, mask=rule.mask + more) if more else rule
+
+
+def veil_over(attempt: Attempt) -> Veil:
+    """Hides the masked arguments of an attempt in what others say about it."""
+    mask = rule_as_shown(attempt).mask
+    return veil_of(stored_args(attempt), mask) if mask else Veil()
+
+
+def rule_now(attempt: Attempt) -> Rule:
+    """The rule in force for its tool, whatever it was sent under; its own where the policy refuses it."""
+    return rule_in_force(attempt.tenant_id, attempt.tool).rule or rule_of(attempt)
 
 
 def rule_of_next_send(attempt: Attempt, in_force: InForce) -> Rule:

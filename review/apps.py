@@ -7,6 +7,9 @@ class ReviewConfig(AppConfig):
 
     def ready(self) -> None:
         from ledger.approvals import register_approvers  # noqa: PLC0415 - models are ready only now
+        from ledger.queries.invariants import register_checks  # noqa: PLC0415
+        from review.queries.invariants import page_counts_are_query_counts  # noqa: PLC0415
         from review.rights import ScopedApprovers  # noqa: PLC0415
 
         register_approvers(ScopedApprovers())
+        register_checks(page_counts_are_query_counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from review.queries import ContentHash
 from review.queries.marked import Mark, Segment, marked_text
+from review.queries.system import may_see_system
 from review.queries.words import AUTHORITY_WORDS, listed
 
 register = template.Library()
@@ -56,6 +57,18 @@ def when(context: dict[str, Any], moment: datetime | None) -> SafeString:
     as_of = context.get("as_of")
     words = distance(moment, as_of) if isinstance(as_of, datetime) else exact
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, words)
+
+
+@register.simple_tag(takes_context=True)
+def sees_system(context: dict[str, Any]) -> bool:
+    """Whether the reader is in charge of a tenant, and so may open the System page."""
+    return may_see_system(context["request"].user)
+
+
+@register.filter
+def of(words: Mapping[str, str], name: str) -> str:
+    """The word for a name of a closed list."""
+    return words[name]
 
 
 @register.filter

@@ -15,6 +15,8 @@ from dashboard.http import Request, page
 from ledger.rules.states import State
 from review.queries import TAB_LABELS, BadFilter, QueuePage, Tab, queue
 from review.queries.changes import changes_since
+from review.queries.parked import parked_count
+from review.queries.system import faults_known_to
 from review.queries.words import REASON_WORDS
 
 SWEPT_WITHIN = timedelta(seconds=60)
@@ -57,6 +59,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "as_of": found.as_of,
         "section": "review",
         "whole_section": True,
+        "faults": faults_known_to(request.user),
         "asleep": found.last_sweep_at is None or found.as_of - found.last_sweep_at > SWEPT_WITHIN,
         "tabs": [_tab(request, found, tab) for tab in Tab if found.counts.get(tab) is not None],
         "shown": filters.shown_values(request.GET),
@@ -69,6 +72,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "elsewhere": 0 if found.tab in (Tab.ALL, Tab.DECIDED) else found.counts.get(Tab.ALL, 0),
         "states": OPEN_STATES,
         "reasons": tuple(REASON_WORDS.items()),
+        "parked": parked_count(request.user),
     }
 
 

@@ -40,7 +40,8 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the ledger says about one attempt; empty where it says nothing."""
+    """What the ledger says about one attempt; empty where it says nothing. `parked`: the fact is kept, and
+    the ledger does not know (yet) what it is about."""
 
     status: int
     operation_id: str
@@ -53,6 +54,7 @@ class Answer:
     review_url: str
     result_ref: str | None
     evidence_only: bool
+    parked: bool
     retry_after_s: float | None
     body: Mapping[str, Any]
 
@@ -104,6 +106,7 @@ def answer_of(reply: Reply) -> Answer:
         status=reply.status,
         result_ref=text(body, "result_ref") or None,
         evidence_only=body.get("evidence_only") is True,
+        parked=body.get("parked") is True,
         retry_after_s=reply.retry_after_s,
         body=body,
         **{name: text(body, name) for name in names},

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from ledger.client.amounts import Amounts
 from ledger.client.answers import Answer, Leave, error_of, hash_of
 from ledger.client.calls import Calls
 from ledger.client.errors import (
@@ -169,7 +170,9 @@ class Block:
         """Store the provider's id of the request, the moment it is known."""
         attempt_id = self._given_lease().leave.attempt_id
         with _AfterSending():
-            await Calls.report_provider_request(self._calls, attempt_id, provider_request_id)
+            await Calls.report_provider_request(
+                self._calls, attempt_id, provider_request_id, operation_key=self._intent.operation_key
+            )
 
     @twin
     async def confirm(
@@ -177,7 +180,7 @@ class Block:
         *,
         result_ref: str | None = None,
         provider_request_id: str | None = None,
-        usage: Mapping[str, int] | None = None,
+        usage: Amounts | None = None,
     ) -> None:
         """It happened. Without a reference, or where the rule asks for it, the ledger looks it up first.
 
@@ -216,6 +219,7 @@ class Block:
             "succeeded",
             result_ref=result_ref,
             provider_request_id=provider_request_id,
+            operation_key=self._intent.operation_key,
         )
         raise SentAgain(
             f"Operation {self.operation_id} had already happened, with result {self._result_ref}, and this "
@@ -289,7 +293,9 @@ class Block:
         with _AfterSending():
             self._reported = True  # from now on a heartbeat that is refused says nothing new
             try:
-                answer = await Calls.report_outcome(self._calls, attempt_id, outcome, **said)
+                answer = await Calls.report_outcome(
+                    self._calls, attempt_id, outcome, operation_key=self._intent.operation_key, **said
+                )
             except LedgerError as error:
                 # it is kept, or may have arrived: a second, weaker report would only blur it
                 self._kept = error.about.kept

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
+from ledger.client.amounts import Amounts, Limits, written
 from ledger.client.answers import (
     Answer,
     Leave,
@@ -132,9 +133,11 @@ class Calls:
         return str(self._checked(reply).get("lease_until", ""))
 
     @twin
-    async def report_provider_request(self, attempt_id: str, provider_request_id: str) -> Answer:
+    async def report_provider_request(
+        self, attempt_id: str, provider_request_id: str, *, operation_key: str | None = None
+    ) -> Answer:
         """Store the provider's own id of the request, the moment it is known."""
-        body = {"provider_request_id": provider_request_id}
+        body = {"provider_request_id": provider_request_id, "operation_key": operation_key}
         return await self._report(_attempt(attempt_id, "provider-request"), body)
 
     @twin
@@ -149,9 +152,14 @@ class Calls:
         retryable: bool | None = None,
         error_class: str | None = None,
         message: str = "",
-        usage: Mapping[str, int] | None = None,
+        usage: Amounts | None = None,
+        operation_key: str | None = None,
     ) -> Answer:
-        """Say what became of it: succeeded, failed or unknown. The state that followed is in the answer."""
+        """Say what became of it: succeeded, failed or unknown. The state that followed is in the answer.
+
+        `operation_key` says what it is about to a ledger that does not know the attempt (any more); such a
+        report is `parked` until its operation appears.
+        """
         body = {
             "outcome": outcome,
             "result_ref": result_ref,
@@ -159,9 +167,33 @@ class Calls:
             "no_effect": no_effect,
             "retryable": retryable,
             "error": None if error_class is None else {"class": error_class, "message": message},
-            "usage": usage,
+            "usage": None if usage is None else written(usage),
+            "operation_key": operation_key,
         }
         return await self._report(_attempt(attempt_id, "outcome"), body)
+
+    @twin
+    async def report_early_outcome(
+        self,
+        operation_key: str,
+        outcome: str,
+        *,
+        result_ref: str | None = None,
+        provider_request_id: str | None = None,
+        args_hash: str | None = None,
+        occurred_at: str | None = None,
+    ) -> Answer:
+        """Pass on what is known of an operation by its key alone, as from a provider's callback that may come
+        before the intent. `args_hash` of what was sent; `occurred_at` is RFC 3339."""
+        body = {
+            "operation_key": operation_key,
+            "outcome": outcome,
+            "result_ref": result_ref,
+            "provider_request_id": provider_request_id,
+            "args_hash": args_hash,
+            "occurred_at": occurred_at,
+        }
+        return await self._report("/outcomes", body)
 
     @twin
     async def cancel(self, operation_id: str, *, reason: str) -> Json:
@@ -193,20 +225,23 @@ class Calls:
         return self._checked(await self._transport.call("POST", path, body))
 
     @twin
-    async def put_run(self, run: str, *, limits: Mapping[str, int] | None = None) -> Json:
-        """Open a run or find it again; limits (tool_calls, turns, tokens) count on creation only."""
-        return self._checked(
-            await self._transport.call("PUT", f"/runs/{_part(run)}", {"limits": limits or {}})
-        )
+    async def put_run(self, run: str, *, limits: Limits | None = None) -> Json:
+        """Open a run or find it again; limits count on creation only.
+
+        Of tool_calls, turns and tokens whole numbers; of any unit of money an exact amount ("500.00"), or
+        None: counted without a limit. A run that limits money allows the units it names and no others.
+        """
+        body = {"limits": written(limits or {})}
+        return self._checked(await self._transport.call("PUT", f"/runs/{_part(run)}", body))
 
     @twin
     async def get_run(self, run: str) -> Json:
         return self._checked(await self._transport.call("GET", f"/runs/{_part(run)}"))
 
     @twin
-    async def post_usage(self, run: str, *, usage_id: str, usage: Mapping[str, int]) -> Json:
+    async def post_usage(self, run: str, *, usage_id: str, usage: Amounts) -> Json:
         """Book what was used; the same `usage_id` is counted once."""
-        body = {"usage_id": usage_id, "usage": dict(usage)}
+        body = {"usage_id": usage_id, "usage": written(usage)}
         return self._checked(await self._transport.call("POST", f"/runs/{_part(run)}/usage", body))
 
     @twin

@@ -10,6 +10,7 @@ from ledger.client.records import Kept
 from ledger.client.transport import Transport
 
 MAY_BE_RIGHT_LATER = frozenset({401, 403})  # another key may deliver it
+STUCK_ALONE = frozenset({429, 500})  # no room for facts about unknown ids, or a fault of the ledger
 
 
 class Fate(Enum):
@@ -63,7 +64,7 @@ async def deliver_left(transport: Transport, life: Life) -> Delivered:
         try:
             reply = await _post(transport, life, kept, tries=1)
         except LedgerUnavailable as error:
-            if error.about.status != 500:
+            if error.about.status not in STUCK_ALONE:
                 break
             stuck.add(kept.report.about)
             continue

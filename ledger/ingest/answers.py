@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,7 +28,8 @@ class ProblemAnswer(BaseModel):
 
 
 class StandingAnswer(BaseModel):
-    """Where one attempt stands, and the one word its agent obeys."""
+    """Where one attempt stands, since when, and the one word its agent obeys. `due_at`: when the ledger goes
+    on with it by itself (the send lease ends, the provider is asked again, the back-off is over)."""
 
     operation_id: str
     attempt_id: str
@@ -37,6 +38,8 @@ class StandingAnswer(BaseModel):
     outcome: Outcome
     args_hash: str
     policy_version: int
+    state_since: datetime
+    due_at: datetime | None
     directive: Directive
     reason: str | None
     review_url: str | None
@@ -65,6 +68,15 @@ class OutcomeAnswer(StandingAnswer):
     """What followed from a report; `evidence_only` where it settled nothing."""
 
     evidence_only: bool
+
+
+class ParkedAnswer(BaseModel):
+    """The fact is kept, whatever it is about; always this body."""
+
+    parked: Literal[True] = True
+    detail: Literal[
+        "Kept: this tenant has no such attempt. It is joined to it when it appears, and shown to people."
+    ] = "Kept: this tenant has no such attempt. It is joined to it when it appears, and shown to people."
 
 
 class AttemptLine(BaseModel):
@@ -155,12 +167,13 @@ class RecoverAnswer(BaseModel):
 
 
 class BudgetLine(BaseModel):
-    """One unit of a run's budget; `limit` and `left` are null where it is not limited."""
+    """One unit of a run's budget; `limit` and `left` are null where it is not limited. Whole numbers of what
+    the ledger counts, texts of plain digits for money."""
 
-    limit: int | None
-    reserved: int
-    spent: int
-    left: int | None
+    limit: int | str | None
+    reserved: int | str
+    spent: int | str
+    left: int | str | None
 
 
 class CheckpointLine(BaseModel):

@@ -12,8 +12,9 @@ from ledger.ingest.answers import ProblemAnswer
 from ledger.ingest.errors import Problem
 from ledger.ingest.problems import PROBLEMS
 from ledger.ingest.shapes import retry_after, standing_fields
-from ledger.lifecycle import Standing, UnknownObject
+from ledger.lifecycle import NoRoomToPark, Standing, UnknownObject
 from ledger.models import ApiKey
+from ledger.rules.parking import RETRY_AFTER_S
 from ledger.transactions import durable
 
 _T = TypeVar("_T")
@@ -41,6 +42,14 @@ def checked_id(text: str) -> str:
 def call_verb(verb: Callable[..., _T], **arguments: Any) -> _T:
     """Call one verb of the lifecycle, in a transaction of its own."""
     return durable(lambda: verb(**arguments))
+
+
+def tell_fact(verb: Callable[..., _T], **arguments: Any) -> _T:
+    """Call a verb that takes a fact. What it has no room for is sent back, to be told again later."""
+    try:
+        return call_verb(verb, **arguments)
+    except NoRoomToPark:
+        raise Problem("parking-full", headers=retry_after(RETRY_AFTER_S)) from None
 
 
 def problem_about(
@@ -77,3 +86,6 @@ BODY_PROBLEMS = _problems(400, 401, 403, 411, 413, 414, 415, 422, 500, 503)
 
 OBJECT_PROBLEMS = {**BODY_PROBLEMS, **_problems(404, 409)}
 """A call with a body about something that must exist and be in a fitting state."""
+
+FACT_PROBLEMS = {**BODY_PROBLEMS, **_problems(404, 429)}
+"""A call that tells a fact: what it is about need not exist, and its state refuses nothing."""

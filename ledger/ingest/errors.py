@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from ninja.responses import NinjaJSONEncoder
 
 from ledger.ingest.problems import PROBLEMS, ProblemKind
 
@@ -68,6 +69,6 @@ def problem_response(request: HttpRequest, problem: Problem) -> HttpResponse:
     headers = {REQUEST_ID: request_id, "Cache-Control": "no-store", **problem.headers}
     if kind.status == 503:
         headers.setdefault("Retry-After", str(BUSY_RETRY_AFTER_S))
-    content = json.dumps(body, default=str).encode()
+    content = json.dumps(body, cls=NinjaJSONEncoder).encode()
     headers["Content-Length"] = str(len(content))
     return HttpResponse(content, status=kind.status, content_type=PROBLEM_JSON, headers=headers)

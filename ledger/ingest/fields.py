@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
 
+from ledger.rules.amounts import AMOUNT_PATTERN, read_amount
 from ledger.rules.canonical import is_content_hash
 
 MOST_USAGE = 10**9
@@ -56,6 +58,12 @@ def _time(value: Any) -> datetime:
 
 _Printable = AfterValidator(_printable)
 _HASH_SCHEMA = WithJsonSchema({"type": "string", "pattern": "^v1:sha256:[0-9a-f]{64}$"})
+_MONEY_SCHEMA = WithJsonSchema(
+    {
+        "anyOf": [{"type": "string", "pattern": f"^{AMOUNT_PATTERN}$"}, {"type": "number", "minimum": 0}],
+        "examples": ["500.00"],
+    }
+)
 _TIME_SCHEMA = WithJsonSchema({"type": "string", "format": "date-time"})
 
 Name = Annotated[str, Field(min_length=1, max_length=255), _Printable]
@@ -71,6 +79,8 @@ ContentHash = Annotated[str, AfterValidator(_hash), _HASH_SCHEMA]
 Time = Annotated[datetime, BeforeValidator(_time), _TIME_SCHEMA]
 Amount = Annotated[int, Field(ge=0, le=MOST_USAGE)]
 Limit = Annotated[int, Field(ge=0, le=MOST_LIMIT)]
+Money = Annotated[Decimal, BeforeValidator(read_amount), _MONEY_SCHEMA]
+"""An exact amount, best written as text: a number with more digits than a double keeps is refused."""
 
 _RUN_NAME: TypeAdapter[str] = TypeAdapter(RunName)
 

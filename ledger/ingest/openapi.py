@@ -9,7 +9,7 @@ from ledger.ingest.problems import PROBLEMS
 from ledger.ingest.shapes import REPLAYED
 
 _FIRST_ERROR = 400
-_UNAUTHORIZED, _CONFLICT, _UNAVAILABLE = 401, 409, 503
+_UNAUTHORIZED, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 401, 409, 429, 503
 
 _HEADERS: dict[str, dict[str, Any]] = {
     REQUEST_ID: {"description": "Of this request, made by the ledger.", "schema": {"type": "string"}},
@@ -50,7 +50,7 @@ def _headers_of(status: int) -> list[str]:
     names = [REQUEST_ID]
     if status < _FIRST_ERROR:
         names += [REPLAYED, "Retry-After"]
-    if status in (_CONFLICT, _UNAVAILABLE):
+    if status in (_CONFLICT, _TOO_MANY, _UNAVAILABLE):
         names.append("Retry-After")
     if status == _UNAUTHORIZED:
         names.append("WWW-Authenticate")

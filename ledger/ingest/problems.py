@@ -83,6 +83,14 @@ _REQUEST = (
         "Correct the field; /api/v1/openapi.json describes every call.",
     ),
     ProblemKind(
+        "parking-full", "No more facts about unknown attempts are kept", 429,
+        "The tenant has as many parked facts as it may have, so this one, about an attempt it does not know, "
+        "was not kept.",
+        "Keep the report and repeat the same call after the time in Retry-After. People make room at the "
+        "review desk.",
+        retryable=True,
+    ),
+    ProblemKind(
         "internal-error", "The ledger failed", 500,
         "Something went wrong inside the ledger. Whether the call took effect is unknown; nothing may be "
         "sent.",
@@ -121,8 +129,15 @@ _CONTENT = (
     ProblemKind(
         "args-required", "Arguments or their hash are required", 422,
         "An intent names what is to be sent: args, or at least args_hash; args where the ledger itself is to "
-        "send it.",
+        "send it, or reads in them what it costs the run.",
         "Send args. With only args_hash, no person can approve or correct a new send.",
+    ),
+    ProblemKind(
+        "cost-unreadable", "The cost cannot be read from the arguments", 422,
+        "The policy reserves an amount of the run's budget for this tool. The arguments do not hold it, or "
+        "not in plain digits (a number, or text such as 10.50: no sign, no exponent, no separators, at most "
+        "15 digits before the point and 8 after it) with a unit such as EUR. Nothing was stored.",
+        "Correct the argument named in the detail, and post the intent again.",
     ),
     ProblemKind(
         "unknown-person", "requested_by names nobody", 422,

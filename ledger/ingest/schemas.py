@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -12,6 +13,7 @@ from ledger.ingest.fields import (
     ContentHash,
     FreeText,
     Limit,
+    Money,
     Name,
     Reference,
     RunName,
@@ -20,9 +22,11 @@ from ledger.ingest.fields import (
     ToolName,
     WorkerName,
 )
+from ledger.rules.amounts import NotReadable, read_unit
 from ledger.rules.states import Outcome, State
 
 MOST_ROWS = 200
+MOST_UNITS = 16
 
 
 class _Strict(BaseModel):
@@ -68,6 +72,9 @@ class ProviderRequestBody(_Strict):
 
     worker_id: WorkerName
     provider_request_id: Name
+    operation_key: Name | None = Field(
+        None, description="Says what it is about where the ledger does not know the attempt."
+    )
 
 
 class ErrorBody(_Strict):
@@ -81,17 +88,46 @@ class ErrorBody(_Strict):
     message: str = Field("", description="Kept up to 4,000 characters.")
 
 
-class AmountsBody(_Strict):
-    """What was used, by unit."""
+class _ByUnit(_Strict):
+    """Amounts by unit: what the ledger counts, and beside it money in any unit (`EUR`, `credits`)."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    @model_validator(mode="after")
+    def _names_units(self) -> Self:
+        named = [_unit(name) for name in self.model_extra or {}]
+        if len(named) > MOST_UNITS:
+            raise ValueError(f"names more than {MOST_UNITS} units")
+        if len(set(named)) < len(named):
+            raise ValueError("names a unit twice: usd and USD are one")
+        return self
+
+    @property
+    def by_unit(self) -> Mapping[str, Any]:
+        """What was named, in the spelling units are kept under."""
+        counted = {name: getattr(self, name) for name in type(self).model_fields}
+        money = {read_unit(name): amount for name, amount in (self.model_extra or {}).items()}
+        return {name: amount for name, amount in counted.items() if amount is not None} | money
+
+
+def _unit(name: str) -> str:
+    try:
+        return read_unit(name)
+    except NotReadable as problem:
+        raise ValueError(f"{name[:40]!a} {problem}") from None
+
+
+class AmountsBody(_ByUnit):
+    """What was used, by unit: whole tool calls, turns and tokens, and exact amounts of any unit of money."""
+
+    __pydantic_extra__: dict[str, Money] = Field(init=False)
 
     tool_calls: Amount | None = None
     turns: Amount | None = None
     tokens: Amount | None = None
 
 
-class OutcomeBody(_Strict):
-    """What the agent knows about one send. `no_effect` and `retryable` go with `failed` only."""
-
+class _Outcome(_Strict):
     worker_id: WorkerName
     outcome: Literal["succeeded", "failed", "unknown"]
     result_ref: Reference | None = None
@@ -100,6 +136,10 @@ class OutcomeBody(_Strict):
     retryable: bool = False
     error: ErrorBody | None = None
     usage: AmountsBody | None = None
+    args_hash: ContentHash | None = Field(
+        None, description="Of what was sent: compared with what was meant to be."
+    )
+    occurred_at: Time | None = Field(None, description="When it happened, where that is known.")
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -108,6 +148,20 @@ class OutcomeBody(_Strict):
         if self.outcome == "succeeded" and self.error is not None:
             raise ValueError("error does not go with the outcome succeeded")
         return self
+
+
+class OutcomeBody(_Outcome):
+    """What the agent knows about one send. `no_effect` and `retryable` go with `failed` only."""
+
+    operation_key: Name | None = Field(
+        None, description="Says what it is about where the ledger does not know the attempt."
+    )
+
+
+class EarlyOutcomeBody(_Outcome):
+    """An outcome of which only the operation's key is known: the intent may not have come yet."""
+
+    operation_key: Name
 
 
 class CancelBody(_Strict):
@@ -130,8 +184,14 @@ class AckBody(_Strict):
     duplicate: bool = False
 
 
-class RunBody(_Strict):
-    """The limits of a new run; none where left out."""
+class RunBody(_ByUnit):
+    """The limits of a new run; none where left out.
+
+    Beside the counted units any unit of money: `{"EUR": "500.00", "USD": null}` limits euros, counts dollars
+    without a limit, and refuses every other unit.
+    """
+
+    __pydantic_extra__: dict[str, Money | None] = Field(init=False)
 
     tool_calls: Limit | None = None
     turns: Limit | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -13,9 +15,10 @@ from ledger.ingest import answers
 from ledger.lifecycle import Standing
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.standing import standing_in
-from ledger.models import Attempt, Delivery, Event, Operation, Run, RunCheckpoint
+from ledger.models import Attempt, BudgetAccount, Delivery, Event, Operation, Run, RunCheckpoint
 from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import newest_checkpoint
+from ledger.rules.amounts import COUNTED, amount_text
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import DeliveryState, Outcome, State
 
@@ -50,6 +53,8 @@ def standing_fields(request: HttpRequest, standing: Standing) -> dict[str, Any]:
         "outcome": Outcome(operation.outcome),
         "args_hash": attempt.args_hash,
         "policy_version": standing.policy_version,
+        "state_since": attempt.entered_state_at,
+        "due_at": standing.due_at,
         "directive": standing.directive,
         "reason": standing.reason or None,
         "review_url": request.build_absolute_uri(f"/review/{item}/") if item else None,
@@ -127,22 +132,26 @@ def event_line(event: Event) -> answers.EventLine:
 
 def run_answer(run: Run) -> answers.RunAnswer:
     """A run with what is left of its budget."""
+    newest = newest_checkpoint(run)
     return answers.RunAnswer(
         run=run.name,
         created_at=run.created_at,
-        budget={
-            account.unit: answers.BudgetLine(
-                limit=account.limit, reserved=account.reserved, spent=account.spent, left=account.left
-            )
-            for account in run.accounts.order_by("unit")
-        },
-        checkpoint=_checkpoint_line(newest_checkpoint(run)),
+        budget={account.unit: _budget_line(account) for account in run.accounts.order_by("unit")},
+        checkpoint=checkpoint_line(newest) if newest else None,
     )
 
 
-def _checkpoint_line(checkpoint: RunCheckpoint | None) -> answers.CheckpointLine | None:
-    if checkpoint is None:
-        return None
+def _budget_line(account: BudgetAccount) -> answers.BudgetLine:
+    say: Callable[[Decimal], int | str] = int if account.unit in COUNTED else amount_text
+    return answers.BudgetLine(
+        limit=None if account.limit is None else say(account.limit),
+        reserved=say(account.reserved),
+        spent=say(account.spent),
+        left=None if account.left is None else say(account.left),
+    )
+
+
+def checkpoint_line(checkpoint: RunCheckpoint) -> answers.CheckpointLine:
     return answers.CheckpointLine(
         sequence=checkpoint.sequence,
         reference=checkpoint.reference,

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
+from ninja.responses import Status
 
 from ledger.ingest import answers
 from ledger.ingest.auth import Call, KeyWithVerb
 from ledger.ingest.bodies import StrictBody
 from ledger.ingest.calls import (
     BODY_PROBLEMS,
+    FACT_PROBLEMS,
     OBJECT_PROBLEMS,
     call_verb,
     checked_id,
     key_of,
     problem_about,
+    tell_fact,
     tenant_of,
 )
 from ledger.ingest.errors import Problem
+from ledger.ingest.problems import PROBLEMS
 from ledger.ingest.schemas import (
     AmountsBody,
+    EarlyOutcomeBody,
     HeartbeatBody,
     LeaveBody,
     OutcomeBody,
@@ -36,22 +42,28 @@ from ledger.ingest.shapes import (
     standing_fields,
 )
 from ledger.lifecycle import (
+    Kept,
     LeaveGiven,
     LeaveProblem,
     LeaveRefused,
     OutcomeReport,
     Standing,
+    Told,
     declare_worker_dead,
     extend_lease,
     give_leave,
-    record_outcome,
-    record_provider_request,
     standing_of,
+    take_outcome,
+    take_provider_request,
 )
 from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import knows_request_id
+from ledger.rules.amounts import Amount
+from ledger.rules.authority import Reason
 
 MOST_MESSAGE = 4_000
+
+_TakenOutcome = Status[answers.OutcomeAnswer] | Status[answers.ParkedAnswer]
 
 router = Router(tags=["attempts"])
 
@@ -90,9 +102,25 @@ def _no_leave(request: HttpRequest, refused: LeaveRefused) -> Problem:
     reasons = [reason.value for reason in refused.reasons]
     slug = reasons[0] if refused.problem is LeaveProblem.NOT_AUTHORISED else refused.problem.value
     facts: dict[str, object] = {"reasons": reasons} if reasons else {}
-    if refused.problem is LeaveProblem.ARGS_CHANGED:
+    if refused.because:
+        facts["because"] = list(refused.because)
+    if refused.may_read:
         facts["args"] = stored_args(refused.standing.attempt)
-    return problem_about(slug, request, refused.standing, facts=facts, retry_after_s=refused.retry_after_s)
+    return problem_about(
+        slug,
+        request,
+        refused.standing,
+        detail=_in_figures(slug, refused),
+        facts=facts,
+        retry_after_s=refused.retry_after_s,
+    )
+
+
+def _in_figures(slug: str, refused: LeaveRefused) -> str:
+    """The kind's own explanation, and which limit of the run it is."""
+    if slug != Reason.BUDGET_EXHAUSTED:
+        return ""
+    return f"{PROBLEMS[slug].explanation} {'; '.join(refused.because)}."
 
 
 @router.post(
@@ -119,51 +147,76 @@ def post_heartbeat(
 @router.post(
     "/attempts/{attempt_id}/provider-request",
     auth=KeyWithVerb("ingest", Call.REPORT),
-    response={200: answers.StandingAnswer, **OBJECT_PROBLEMS},
+    response={200: answers.StandingAnswer, 202: answers.ParkedAnswer, **FACT_PROBLEMS},
 )
 def post_provider_request(
     request: HttpRequest,
     response: HttpResponse,
     attempt_id: str,
     body: Annotated[ProviderRequestBody, StrictBody()],
-) -> answers.StandingAnswer:
-    """Store the provider's own id of the request the moment it is known."""
-    replayed = knows_request_id(tenant_of(request), attempt_id, body.provider_request_id)
-    standing = call_verb(
-        record_provider_request,
+) -> Status[answers.StandingAnswer] | Status[answers.ParkedAnswer]:
+    """Store the provider's own id of the request the moment it is known. 202: kept until its attempt is."""
+    known = knows_request_id(tenant_of(request), attempt_id, body.provider_request_id)
+    answer = tell_fact(
+        take_provider_request,
         key=key_of(request),
-        attempt_id=checked_id(attempt_id),
+        told=Told(checked_id(attempt_id), body.operation_key or ""),
         worker_id=body.worker_id,
         provider_request_id=body.provider_request_id,
     )
-    mark_retry_after(response, standing)
-    mark_replayed(response, replayed=replayed)
-    return standing_answer(request, standing)
+    if isinstance(answer, Kept):
+        return _parked(response, answer)
+    mark_retry_after(response, answer)
+    mark_replayed(response, replayed=known)
+    return Status(200, standing_answer(request, answer))
 
 
 @router.post(
     "/attempts/{attempt_id}/outcome",
     auth=KeyWithVerb("ingest", Call.REPORT),
-    response={200: answers.OutcomeAnswer, **OBJECT_PROBLEMS},
+    response={200: answers.OutcomeAnswer, 202: answers.ParkedAnswer, **FACT_PROBLEMS},
 )
 def post_outcome(
     request: HttpRequest, response: HttpResponse, attempt_id: str, body: Annotated[OutcomeBody, StrictBody()]
-) -> answers.OutcomeAnswer:
-    """Report what is known about a send. It is always kept; the state that followed is in the answer."""
-    answer = call_verb(
-        record_outcome,
-        key=key_of(request),
-        attempt_id=checked_id(attempt_id),
-        report=read_report(body),
-    )
+) -> _TakenOutcome:
+    """Report what is known about a send. It is always kept; the state that followed is in the answer. 202:
+    this tenant does not know the attempt; the report is joined to it when it appears."""
+    told = Told(checked_id(attempt_id), body.operation_key or "")
+    return _take_outcome(request, response, told, read_report(body))
+
+
+@router.post(
+    "/outcomes",
+    auth=KeyWithVerb("ingest", Call.REPORT),
+    response={200: answers.OutcomeAnswer, 202: answers.ParkedAnswer, **FACT_PROBLEMS},
+)
+def post_early_outcome(
+    request: HttpRequest, response: HttpResponse, body: Annotated[EarlyOutcomeBody, StrictBody()]
+) -> _TakenOutcome:
+    """Report an outcome of which only the operation's key is known, as a provider's callback may come before
+    the intent. 202: there is no such operation yet; the report is joined to it when its intent is posted."""
+    return _take_outcome(request, response, Told(operation_key=body.operation_key), read_report(body))
+
+
+def _take_outcome(
+    request: HttpRequest, response: HttpResponse, told: Told, report: OutcomeReport
+) -> _TakenOutcome:
+    answer = tell_fact(take_outcome, key=key_of(request), told=told, report=report)
+    if isinstance(answer, Kept):
+        return _parked(response, answer)
     mark_retry_after(response, answer.standing)
     mark_replayed(response, replayed=answer.replayed)
-    return answers.OutcomeAnswer(
-        **standing_fields(request, answer.standing), evidence_only=answer.evidence_only
-    )
+    fields = standing_fields(request, answer.standing)
+    return Status(200, answers.OutcomeAnswer(**fields, evidence_only=answer.evidence_only))
 
 
-def read_report(body: OutcomeBody) -> OutcomeReport:
+def _parked(response: HttpResponse, kept: Kept) -> Status[answers.ParkedAnswer]:
+    """The same answer whether the id is another tenant's or nobody's."""
+    mark_replayed(response, replayed=kept.replayed)
+    return Status(202, answers.ParkedAnswer())
+
+
+def read_report(body: OutcomeBody | EarlyOutcomeBody) -> OutcomeReport:
     """The report. A long message loses its end rather than the whole report."""
     return OutcomeReport(
         worker_id=body.worker_id,
@@ -175,12 +228,14 @@ def read_report(body: OutcomeBody) -> OutcomeReport:
         error_class=body.error.class_ if body.error else "",
         message=body.error.message[:MOST_MESSAGE] if body.error else "",
         usage=amounts_of(body.usage),
+        args_hash=body.args_hash or "",
+        occurred_at=body.occurred_at.isoformat() if body.occurred_at else "",
     )
 
 
-def amounts_of(body: AmountsBody | None) -> dict[str, int]:
+def amounts_of(body: AmountsBody | None) -> Mapping[str, Amount]:
     """The units that were named, with their amounts."""
-    return {} if body is None else body.model_dump(exclude_none=True)
+    return {} if body is None else body.by_unit
 
 
 @router.post(

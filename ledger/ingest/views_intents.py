@@ -84,9 +84,9 @@ def _person(tenant_id: int, named: str | None) -> User | None:
 def _checked(request: HttpRequest, answer: IntentAnswer) -> Standing:
     standing = answer.standing
     if answer.kind is IntentKind.ARGS_REQUIRED:
-        raise Problem(
-            "args-required", "The ledger itself sends this tool's calls: it needs args, not a hash."
-        )
+        raise Problem("args-required", f"The intent needs args, not a hash: {answer.problem}.")
+    if answer.kind is IntentKind.COST_UNREADABLE:
+        raise Problem("cost-unreadable", f"The rule takes the cost from the arguments: {answer.problem}.")
     if answer.kind is IntentKind.REFUSED or standing is None:
         reasons = [reason.value for reason in answer.reasons]
         raise Problem(reasons[0], facts={"reasons": reasons})

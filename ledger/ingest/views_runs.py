@@ -15,7 +15,7 @@ from ledger.ingest.calls import OBJECT_PROBLEMS, READ_PROBLEMS, call_verb, key_o
 from ledger.ingest.errors import Problem
 from ledger.ingest.fields import run_name_problem
 from ledger.ingest.schemas import CheckpointBody, OpenRunBody, UsageBody
-from ledger.ingest.shapes import mark_replayed, run_answer
+from ledger.ingest.shapes import checkpoint_line, mark_replayed, run_answer
 from ledger.ingest.views_attempts import amounts_of
 from ledger.lifecycle import (
     CheckpointNotGrowing,
@@ -25,6 +25,7 @@ from ledger.lifecycle import (
     record_usage,
 )
 from ledger.lifecycle.runs import OF_ATTEMPT
+from ledger.models import RunCheckpoint
 from ledger.queries.for_agents import run_named
 
 router = Router(tags=["runs"])
@@ -42,9 +43,9 @@ def put_run(
     problem = run_name_problem(run)
     if problem:
         raise Problem("invalid-request", f"The name of the run {problem}.")
-    limits = body.limits.model_dump()
+    limits = body.limits.by_unit
     answer = call_verb(open_run, key=key_of(request), name=run, limits=limits)
-    if any(limit is not None for limit in limits.values()) and not answer.matches:
+    if limits and not answer.matches:
         raise Problem("run-limits-fixed")
     mark_replayed(response, replayed=not answer.created)
     return Status(201 if answer.created else 200, run_answer(answer.run))
@@ -90,10 +91,15 @@ def put_checkpoint(
         answer = call_verb(
             record_run_checkpoint, key=key_of(request), name=_checked_name(run), **body.model_dump()
         )
-    except CheckpointNotGrowing:
-        raise Problem("checkpoint-not-growing") from None
+    except CheckpointNotGrowing as behind:
+        raise _you_are_behind(behind.newest) from None
     mark_replayed(response, replayed=answer.replayed)
     return run_answer(answer.run)
+
+
+def _you_are_behind(newest: RunCheckpoint) -> Problem:
+    detail = f"You are behind: the last known run checkpoint is {newest.sequence}, {newest.reference}."
+    return Problem("checkpoint-not-growing", detail, facts={"checkpoint": checkpoint_line(newest)})
 
 
 def _checked_name(run: str) -> str:

@@ -22,6 +22,8 @@ from ledger.lifecycle.outcomes import (
     record_provider_request,
 )
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
+from ledger.lifecycle.parked_notes import dismiss_parked, note_parked
+from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
 from ledger.lifecycle.relinking import relink_arguments, relink_record
 from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
 from ledger.lifecycle.standing import standing_of
@@ -34,13 +36,16 @@ from ledger.lifecycle.values import (
     Intent,
     IntentAnswer,
     IntentKind,
+    Kept,
     LeaveGiven,
     LeaveProblem,
     LeaveRefused,
+    NoRoomToPark,
     OutcomeAnswer,
     OutcomeReport,
     RunAnswer,
     Standing,
+    Told,
     UnknownObject,
 )
 from ledger.lifecycle.waiting import keep_waiting
@@ -52,14 +57,17 @@ __all__ = [
     "Intent",
     "IntentAnswer",
     "IntentKind",
+    "Kept",
     "LeaveGiven",
     "LeaveProblem",
     "LeaveRefused",
+    "NoRoomToPark",
     "Offer",
     "OutcomeAnswer",
     "OutcomeReport",
     "RunAnswer",
     "Standing",
+    "Told",
     "UnknownObject",
     "apply_answer",
     "approve",
@@ -70,14 +78,17 @@ __all__ = [
     "confirm_happened",
     "decide_conflict",
     "declare_worker_dead",
+    "dismiss_parked",
     "end_approval",
     "end_send_lease",
     "end_wait_for_agent",
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "join_late",
     "keep_waiting",
     "note",
+    "note_parked",
     "offers_for",
     "open_run",
     "recheck",
@@ -92,7 +103,9 @@ __all__ = [
     "relink_arguments",
     "relink_record",
     "standing_of",
+    "take_outcome",
     "take_over",
+    "take_provider_request",
     "twins_of",
     "unlocked_case",
 ]

@@ -54,7 +54,8 @@ def _authority(case: Case, attempt: Attempt) -> DecisionRefused | None:
     if not isinstance(authority, Refused):
         return None
     reasons = tuple(str(reason) for reason in authority.reasons)
-    return DecisionRefused("authority", f"A send would be refused: {', '.join(reasons)}.", reasons)
+    why = f"A send would be refused: {', '.join((*reasons, *authority.because))}."
+    return DecisionRefused("authority", why, (*reasons, *authority.because))
 
 
 def gives_way(live: Attempt, attempt: Attempt) -> bool:

@@ -21,7 +21,7 @@ from ledger.lifecycle.settled_by import (
     to_review,
 )
 from ledger.models import Attempt, LookUp, Provider
-from ledger.policies import rule_of
+from ledger.policies import rule_of, veil_over
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
 from ledger.rules.reconcile import (
     AttemptFacts,
@@ -105,7 +105,8 @@ def _keep_stale(
 def _store(
     case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp, row: str
 ) -> None:
-    records = [_as_data(record) for record in looked_up.records]
+    veil = veil_over(attempt)
+    records = [{**_named(record), "data": veil.over(record.data)} for record in looked_up.records]
     LookUp.objects.create(
         tenant_id=attempt.tenant_id,
         attempt=attempt,
@@ -114,20 +115,16 @@ def _store(
         answered_at=case.now,
         answer=looked_up.kind,
         records=records,
-        detail=looked_up.detail[:4000],
+        detail=veil.over_text(looked_up.detail)[:4000],
         row=row,
     )
     references = [record["reference"] for record in records]
     case.record(EventKind.LOOKED_UP, attempt, answer=looked_up.kind, row=row, references=references)
 
 
-def _as_data(record: Record) -> dict[str, Any]:
-    return {
-        "reference": record.reference,
-        "content": record.content,
-        "state": record.state,
-        "data": dict(record.data),
-    }
+def _named(record: Record) -> dict[str, Any]:
+    """What a record is, without what the provider says in it: that is kept with the look-up alone."""
+    return {"reference": record.reference, "content": record.content, "state": record.state}
 
 
 def _count(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) -> None:
@@ -154,8 +151,8 @@ def _next_check(case: Case, attempt: Attempt, follows: Follows) -> datetime | No
     if follows.check_again_in == "soon":
         return case.now + timedelta(seconds=negative_spacing_s(settle_s))
     roll = random.random()  # noqa: S311
-    if follows.row == "unavailable":
-        return case.now + timedelta(seconds=max(0.5, probe_backoff_s(attempt.lookup_failures, roll=roll)))
+    if follows.row == "unavailable" and not follows.check_counted:
+        return case.now + timedelta(seconds=probe_backoff_s(attempt.lookup_failures, roll=roll))
     wait_s = max(min(1.0, settle_s), look_up_backoff_s(attempt.checks, roll=roll))
     soonest = case.now + timedelta(seconds=wait_s)
     return max(soonest, settle_ends_at(attempt, settle_s)) if follows.row == "absent_too_early" else soonest
@@ -190,7 +187,8 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
     elif follows.to is State.FAILED_RETRYABLE:
         move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
-        to_review(case, attempt, follows.reason)
+        reasons = [str(reason) for reason in follows.refused]
+        to_review(case, attempt, follows.reason, said={"reasons": reasons} if reasons else None)
 
 
 def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]) -> None:
@@ -215,7 +213,7 @@ def _contradict(case: Case, attempt: Attempt, found: tuple[Record, ...]) -> None
         return
     contradicting = [record for record in found if not _agrees(case, attempt, record)]
     if contradicting:
-        open_conflict(case, attempt, evidence={"records": [_as_data(record) for record in contradicting]})
+        open_conflict(case, attempt, evidence={"records": [_named(record) for record in contradicting]})
 
 
 def _agrees(case: Case, attempt: Attempt, record: Record) -> bool:

@@ -11,6 +11,7 @@ from ledger.lifecycle.case import Case
 from ledger.models import Agent, Attempt, PolicySnapshot, User
 from ledger.policies import policy_of
 from ledger.rules.keys import idempotency_key
+from ledger.rules.masks import masked
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason
 
@@ -51,7 +52,7 @@ def insert_attempt(
         descends_from=descends_from,
         tool=tool,
         args_bytes=args_bytes,
-        args=args,
+        args=None if args is None else masked(args, rule.mask),
         args_hash=args_hash,
         generation=generation,
         idempotency_key=idempotency_key(str(operation.tenant_id), operation.operation_key, generation),

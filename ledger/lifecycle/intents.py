@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from django.db import IntegrityError, transaction
 
 from ledger.authority import as_stored, key_facts
@@ -9,6 +11,7 @@ from ledger.events import agent_actor
 from ledger.lifecycle.case import Case, load_case
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.locking import locked_operation
+from ledger.lifecycle.parking import join_parked, lock_operation_key
 from ledger.lifecycle.rule_changes import follow_rule
 from ledger.lifecycle.runs import open_run
 from ledger.lifecycle.settling import settle
@@ -19,9 +22,14 @@ from ledger.models import ApiKey, Attempt, Operation, Refusal, Run
 from ledger.policies import InForce, rule_in_force
 from ledger.queries.outcomes import is_variant
 from ledger.rules.authority import Now, Reason, Refused, Then, check_authority, covers_target, covers_tool
-from ledger.rules.policy import target_of
+from ledger.rules.costs import cost_problem
+from ledger.rules.policy import Rule, target_of
+from ledger.rules.states import State
 from ledger.rules.vocabulary import Effect, EventKind, ReviewReason
 from ledger.transactions import database_clock, require_transaction
+
+_MOST_KEPT = 20
+"""Differing posts of one attempt: an agent may post the same intent for years."""
 
 
 def record_intent(*, key: ApiKey, intent: Intent) -> IntentAnswer:
@@ -37,8 +45,9 @@ def record_intent(*, key: ApiKey, intent: Intent) -> IntentAnswer:
     reasons = _refused(key, intent, in_force, known=known is not None)
     if reasons:
         return _refuse(key, intent, reasons)
-    if known is None and intent.args_bytes is None and in_force.executor == "ledger":
-        return IntentAnswer(IntentKind.ARGS_REQUIRED)
+    missing = _missing(intent, in_force.rule) if known is None else None
+    if missing:
+        return missing
     operation = known or _insert_operation(key, intent)
     if operation is not None and known is None:
         return _create(key, intent, in_force, operation)
@@ -72,11 +81,24 @@ def _refused(key: ApiKey, intent: Intent, in_force: InForce, *, known: bool) -> 
         rule_hash="" if known else in_force.rule_hash,
         max_attempts=1,
         attempts_used=0,
-        budget_left=True,
+        budget_short=(),
         approval=None,
     )
     answer = check_authority(then, now)
     return answer.reasons if isinstance(answer, Refused) else ()
+
+
+def _missing(intent: Intent, rule: Rule | None) -> IntentAnswer | None:
+    """What a new intent must have before it is stored: arguments where the ledger sends them or reads a cost
+    in them, and a cost that can be read where the run pays it."""
+    if rule is None:
+        return None
+    pays = rule.cost is not None and intent.run
+    if intent.args_bytes is None and (pays or rule.executor == "ledger"):
+        why = "its cost is read from them" if pays else "the ledger itself sends this tool's calls"
+        return IntentAnswer(IntentKind.ARGS_REQUIRED, problem=why)
+    problem = cost_problem(rule, intent.args) if pays else ""
+    return IntentAnswer(IntentKind.COST_UNREADABLE, problem=problem) if problem else None
 
 
 def _refuse(key: ApiKey, intent: Intent, reasons: tuple[Reason, ...]) -> IntentAnswer:
@@ -121,8 +143,11 @@ def _create(key: ApiKey, intent: Intent, in_force: InForce, operation: Operation
     case = load_case(operation, agent_actor(key.agent))
     held_for = _held_for(operation, intent, in_force)
     attempt = _insert(case, key, intent, in_force, held_for)
+    lock_operation_key(operation.tenant_id, operation.operation_key)
+    join_parked(case)
     settle(case)
-    return IntentAnswer(IntentKind.HELD if held_for else IntentKind.CREATED, standing_in(case, attempt))
+    held = attempt.state == State.MANUAL_REVIEW
+    return IntentAnswer(IntentKind.HELD if held else IntentKind.CREATED, standing_in(case, attempt))
 
 
 def _held_for(operation: Operation, intent: Intent, in_force: InForce) -> ReviewReason | None:
@@ -177,8 +202,47 @@ def _answer_again(key: ApiKey, intent: Intent, in_force: InForce) -> IntentAnswe
         refused = follow_rule(case, speaker, in_force)
         if refused:
             return _refuse(key, intent, refused)
+        _keep_what_differs(case, speaker, intent)
         kind = IntentKind.HELD if speaker.is_held else IntentKind.REPLAYED
         return IntentAnswer(kind, standing_in(case, speaker))
+
+
+def _keep_what_differs(case: Case, attempt: Attempt, intent: Intent) -> None:
+    """What an intent says beside its content makes no second attempt; where it differs it is kept, once."""
+    known = _beside_content(case.operation, attempt)
+    differs = {name: said for name, said in _said_beside(intent).items() if said and said != known[name]}
+    if differs:
+        told = [event.data for event in attempt.events.filter(kind=EventKind.POSTED_AGAIN)]
+        if {"differs": differs} not in told and len(told) < _MOST_KEPT:
+            case.record(EventKind.POSTED_AGAIN, attempt, differs=differs)
+
+
+def _said_beside(intent: Intent) -> dict[str, str]:
+    return {
+        "run": intent.run,
+        "step": intent.step,
+        "task_id": intent.task_id,
+        "retry_of": intent.retry_of,
+        "actor": intent.actor,
+        "requested_by": intent.requested_by.get_username() if intent.requested_by else "",
+        "expires_at": _moment(intent.expires_at),
+    }
+
+
+def _beside_content(operation: Operation, attempt: Attempt) -> dict[str, str]:
+    return {
+        "run": operation.run.name if operation.run else "",
+        "step": operation.step,
+        "task_id": operation.task_id,
+        "retry_of": operation.retry_of,
+        "actor": attempt.actor,
+        "requested_by": attempt.requested_by.get_username() if attempt.requested_by else "",
+        "expires_at": _moment(attempt.expires_at),
+    }
+
+
+def _moment(at: datetime | None) -> str:
+    return at.astimezone(UTC).isoformat() if at else ""
 
 
 def _hold_variant(case: Case, key: ApiKey, intent: Intent, in_force: InForce) -> IntentAnswer:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from ledger.authority import authority_for_leave, hold_authority
+from ledger.authority import authority_for_leave, hold_authority, usable_keys
 from ledger.budgets import lock_accounts
 from ledger.faults import fault_point
 from ledger.lifecycle.askers import Asker, agent_asks, credentials, ledger_asks
@@ -123,7 +123,7 @@ def _is_same_life(ask: _Ask) -> bool:
 
 def _again(ask: _Ask) -> LeaveGiven | LeaveRefused:
     case, attempt = ask.case, ask.attempt
-    if ask.asker.args_hash not in (None, attempt.args_hash):
+    if _means_others(ask):
         return _refused(ask, LeaveProblem.ARGS_CHANGED)
     authority = authority_for_leave(
         case.operation, attempt, keys=ask.keys, approval=None, needs_approval=False, now=case.now, replay=True
@@ -134,6 +134,11 @@ def _again(ask: _Ask) -> LeaveGiven | LeaveRefused:
 
 
 Row = tuple[LeaveProblem, Callable[[_Ask], bool]]
+
+
+def _means_others(ask: _Ask) -> bool:
+    """Content is compared before state: whoever means other arguments is not told to come back for them."""
+    return ask.asker.args_hash not in (None, ask.attempt.args_hash)
 
 
 def _must_wait_for_another(ask: _Ask) -> bool:
@@ -169,6 +174,7 @@ def _look_up_first(ask: _Ask) -> bool:
 
 _ROWS: tuple[Row, ...] = (
     (LeaveProblem.ALREADY_DONE, lambda ask: ask.case.confirmed is not None),
+    (LeaveProblem.ARGS_CHANGED, _means_others),
     (LeaveProblem.IN_FLIGHT, lambda ask: ask.attempt.state == State.DISPATCHED),
     (LeaveProblem.ON_HOLD, _must_wait_for_another),
     (LeaveProblem.LEDGER_EXECUTES, _is_anothers_to_send),
@@ -184,8 +190,6 @@ def _problem(ask: _Ask) -> LeaveProblem | None:
     for problem, holds in _ROWS:
         if holds(ask):
             return problem
-    if ask.asker.args_hash not in (None, ask.attempt.args_hash):
-        return LeaveProblem.ARGS_CHANGED
     return LeaveProblem.IN_FLIGHT if _look_up_first(ask) else None
 
 
@@ -226,7 +230,16 @@ def needs_approval(attempt: Attempt) -> bool:
 def _refused(ask: _Ask, problem: LeaveProblem) -> LeaveRefused:
     standing = standing_in(ask.case, ask.attempt)
     wait_s = standing.retry_after_s or _wait_s(problem, ask.case, ask.attempt)
-    return LeaveRefused(problem, standing, retry_after_s=wait_s)
+    may_read = problem is LeaveProblem.ARGS_CHANGED and _may_read(ask)
+    return LeaveRefused(problem, standing, retry_after_s=wait_s, may_read=may_read)
+
+
+def _may_read(ask: _Ask) -> bool:
+    """Is there a live key that covers tool and target, of an agent that works here still?"""
+    at_work = all(
+        key.agent.is_active and key.agent.owner.is_active and key.agent.tenant.is_active for key in ask.keys
+    )
+    return at_work and bool(usable_keys(ask.attempt, ask.keys, ask.case.now))
 
 
 def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:
@@ -239,20 +252,29 @@ def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:
 def _not_authorised(ask: _Ask, authority: Refused) -> LeaveRefused:
     """The refusal is kept in the history; three reasons bring a FAILED_RETRYABLE attempt to a person."""
     case, attempt = ask.case, ask.attempt
-    record_refusal(case, attempt, [str(reason) for reason in authority.reasons])
+    record_refusal(case, attempt, [str(reason) for reason in authority.reasons], because=authority.because)
     if attempt.state == State.FAILED_RETRYABLE:
         to_desk = [review for reason, review in _TO_THE_DESK if reason in authority.reasons]
         if to_desk:
             move(case, attempt, State.MANUAL_REVIEW, reason=to_desk[0])
-    return LeaveRefused(LeaveProblem.NOT_AUTHORISED, standing_in(case, attempt), reasons=authority.reasons)
+    return LeaveRefused(
+        LeaveProblem.NOT_AUTHORISED,
+        standing_in(case, attempt),
+        reasons=authority.reasons,
+        because=authority.because,
+    )
 
 
-def record_refusal(case: Case, attempt: Attempt, reasons: list[str]) -> None:
-    """Whoever keeps asking is refused once in the history, until something else happens."""
+def record_refusal(
+    case: Case, attempt: Attempt, reasons: list[str], *, because: tuple[str, ...] = ()
+) -> None:
+    """Whoever keeps asking is refused once in the history, until something else happens; `because` has the
+    figures of the first time."""
     last = case.operation.events.order_by("-sequence").first()
     told = last is not None and last.kind == EventKind.LEAVE_REFUSED and last.attempt_id == attempt.pk
     if not (told and last is not None and last.data["reasons"] == reasons):
-        case.record(EventKind.LEAVE_REFUSED, attempt, reasons=reasons)
+        figures = {"because": list(because)} if because else {}
+        case.record(EventKind.LEAVE_REFUSED, attempt, reasons=reasons, **figures)
 
 
 def _dispatch(ask: _Ask) -> Attempt:

@@ -12,9 +12,9 @@ from ledger import budgets
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Event
-from ledger.policies import rule_of
+from ledger.policies import rule_now, rule_of
 from ledger.rules.backoff import resend_backoff_s
-from ledger.rules.budgets import How
+from ledger.rules.budgets import How, Units
 from ledger.rules.states import FINAL, WAITS_FOR_AGENT, State, check_move
 from ledger.rules.vocabulary import ActorKind, EventKind, ReviewReason
 
@@ -42,7 +42,7 @@ def move(
     *,
     reason: ReviewReason | None = None,
     how: How = How.FINDING,
-    actual: Mapping[str, int] | None = None,
+    actual: Units | None = None,
     said: Mapping[str, Any] | None = None,
     **facts: Any,
 ) -> Event:
@@ -137,9 +137,9 @@ def _void_approval(case: Case, attempt: Attempt, to: State) -> None:
         void_approval(case, attempt, f"became {to}")
 
 
-def _enter_budget(
-    case: Case, attempt: Attempt, source: State, to: State, how: How, actual: Mapping[str, int]
-) -> None:
+def _enter_budget(case: Case, attempt: Attempt, source: State, to: State, how: How, actual: Units) -> None:
+    if case.operation.run_id is None:
+        return
     person = case.actor.kind is ActorKind.OPERATOR and how is How.FINDING
     overrun = budgets.enter_move(
         attempt,
@@ -148,6 +148,7 @@ def _enter_budget(
         move_to=to,
         how=How.PERSON if person else how,
         now=case.now,
+        rule=rule_now(attempt),
         actual=actual,
     )
     if overrun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,33 +24,44 @@ from ledger.lifecycle.settled_by import (
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
-from ledger.policies import rule_of
+from ledger.policies import rule_of, veil_over
 from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy, ReviewReason
 
+_PARKED = "parked"
 _LEASE_AT_MOST = 20  # times the dispatch timeout, counted from leave
 
 
 def record_outcome(*, key: ApiKey, attempt_id: str, report: OutcomeReport) -> OutcomeAnswer:
     """Store what the agent says, and settle what it settles. The same report again changes nothing."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
-        return _record(case, attempt, report, as_stored(key))
+        return apply_outcome(case, attempt, report, as_stored(key))
 
 
 def record_own_outcome(*, attempt_id: str, report: OutcomeReport) -> OutcomeAnswer:
     """Store what became of a send that the ledger made itself: judged like an agent's report."""
     with locked_attempt(attempt_id, tenant_id=None, actor=SENDER) as (case, attempt):
-        return _record(case, attempt, report, None)
+        return apply_outcome(case, attempt, report, None)
 
 
-def _record(case: Case, attempt: Attempt, report: OutcomeReport, key: ApiKey | None) -> OutcomeAnswer:
-    said = report.as_data | _by_revoked(key)
+def apply_outcome(
+    case: Case,
+    attempt: Attempt,
+    report: OutcomeReport,
+    key: ApiKey | None,
+    parked: Mapping[str, Any] | None = None,
+) -> OutcomeAnswer:
+    """Store one report about an attempt of a locked operation, with what it settles. `parked`: where it
+    waited before, for the history."""
+    if report.message:
+        report = replace(report, message=veil_over(attempt).over_text(report.message))
+    said = report.as_data | by_revoked(key)
     if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
         return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
-    case.record(EventKind.OUTCOME_REPORTED, attempt, **said)
-    heard = _as_its_sender_knows(attempt, key, report.as_rule)
-    follows = _judged(case, attempt, key, heard, report.result_ref, report.provider_request_id)
+    case.record(EventKind.OUTCOME_REPORTED, attempt, **said, **_waited(parked))
+    heard = _as_far_as_believed(attempt, key, report)
+    follows = _judged(case, attempt, key, heard, report)
     _keep_evidence(case, attempt, report, trusted=not _is_revoked(key))
     _apply(case, attempt, follows, report)
     count_usage_of(case, attempt, report.usage)
@@ -61,19 +73,30 @@ def record_provider_request(
 ) -> Standing:
     """Store the provider's request id the moment it is known; a second, different one is for a person."""
     with locked_attempt(attempt_id, tenant_id=key.tenant_id, actor=agent_actor(key.agent)) as (case, attempt):
-        key = as_stored(key)
-        said = {"worker_id": worker_id, "provider_request_id": provider_request_id, **_by_revoked(key)}
-        if _was_told(attempt, EventKind.PROVIDER_REQUEST, said):
-            return standing_in(case, attempt)
-        case.record(EventKind.PROVIDER_REQUEST, attempt, **said)
-        report = Report(Reported.UNKNOWN, receipt=True)
-        follows = _judged(case, attempt, key, report, "", provider_request_id)
-        expected = follows.row in ("lost_contact", "final")
-        void_all_approvals(case, "provider request id reported")
-        _keep_reference(case, attempt, provider_request_id, trusted=key.revoked_at is None)
-        if not expected:
-            _apply(case, attempt, follows, OutcomeReport(worker_id, "unknown", "", provider_request_id))
+        return apply_provider_request(case, attempt, as_stored(key), worker_id, provider_request_id)
+
+
+def apply_provider_request(
+    case: Case,
+    attempt: Attempt,
+    key: ApiKey,
+    worker_id: str,
+    provider_request_id: str,
+    parked: Mapping[str, Any] | None = None,
+) -> Standing:
+    """Store the provider's request id of an attempt of a locked operation; `parked` as in `apply_outcome`."""
+    said = {"worker_id": worker_id, "provider_request_id": provider_request_id, **by_revoked(key)}
+    if _was_told(attempt, EventKind.PROVIDER_REQUEST, said):
         return standing_in(case, attempt)
+    case.record(EventKind.PROVIDER_REQUEST, attempt, **said, **_waited(parked))
+    sent = OutcomeReport(worker_id, Reported.UNKNOWN, "", provider_request_id)
+    follows = _judged(case, attempt, key, sent.as_rule, sent)
+    expected = follows.row in ("lost_contact", "final")
+    void_all_approvals(case, "provider request id reported")
+    _keep_reference(case, attempt, provider_request_id, trusted=key.revoked_at is None)
+    if not expected:
+        _apply(case, attempt, follows, sent)
+    return standing_in(case, attempt)
 
 
 def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: int) -> datetime | None:
@@ -115,9 +138,10 @@ def declare_worker_dead(*, key: ApiKey, worker_id: str) -> list[Standing]:
 
 
 def _judged(
-    case: Case, attempt: Attempt, key: ApiKey | None, report: Report, result_ref: str, request_id: str
+    case: Case, attempt: Attempt, key: ApiKey | None, heard: Report, report: OutcomeReport
 ) -> Settles:
-    confirmed, references = case.confirmed, {result_ref, request_id}
+    confirmed, request_id = case.confirmed, report.provider_request_id
+    references = {report.result_ref, request_id}
     facts = ReportFacts(
         state=State(attempt.state),
         sent=attempt.was_sent,
@@ -130,8 +154,13 @@ def _judged(
         contradicted=attempt.success_reported or attempt.positive_evidence,
         found_absent=attempt.absent_by_lookup,
         no_new_send=case.operation.cancelled_at is not None or attempt.closed_to_sending_at is not None,
+        other_content=_is_other_content(attempt, report),
     )
-    return judge(facts, report)
+    return judge(facts, heard)
+
+
+def _is_other_content(attempt: Attempt, report: OutcomeReport) -> bool:
+    return report.args_hash not in ("", attempt.args_hash)
 
 
 def _is_second_reference(attempt: Attempt, request_id: str) -> bool:
@@ -160,6 +189,8 @@ def _apply(case: Case, attempt: Attempt, follows: Settles, report: OutcomeReport
     if follows.reason is ReviewReason.SENT_WITHOUT_LEAVE:
         void_all_approvals(case, "sent without leave")
         to_review(case, attempt, follows.reason, maybe_sent=True, lease_ended_at=case.now)
+    elif follows.reason is ReviewReason.HASH_MISMATCH:
+        to_review(case, attempt, follows.reason)
     elif follows.reason is not None:
         open_conflict(case, attempt, evidence=report.as_data)
     elif follows.to is not None:
@@ -172,8 +203,7 @@ def _move(case: Case, attempt: Attempt, to: State, report: OutcomeReport) -> Non
     said = report.as_data
     if to is State.OUTCOME_CONFIRMED:
         reference = report.result_ref or report.provider_request_id
-        tool_calls = {unit: used for unit, used in report.usage.items() if unit == "tool_calls"}
-        confirm(case, attempt, by=ConfirmedBy.AGENT, reference=reference, actual=tool_calls)
+        confirm(case, attempt, by=ConfirmedBy.AGENT, reference=reference)
     elif to is State.FAILED:
         fail(case, attempt, by=FailedBy.AGENT, failure=_failure(case, report), said=said)
     elif to is State.SUPERSEDED:
@@ -204,11 +234,13 @@ def _holds_lease(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, leas
     )
 
 
-def _as_its_sender_knows(attempt: Attempt, key: ApiKey | None, report: Report) -> Report:
-    """That nothing happened only its sender can know: of what the ledger sends, no agent proves it."""
-    if key is None or not attempt.was_sent or rule_of(attempt).executor != "ledger":
-        return report
-    return replace(report, no_effect=False)
+def _as_far_as_believed(attempt: Attempt, key: ApiKey | None, report: OutcomeReport) -> Report:
+    """That nothing happened only its sender can know: of what the ledger sends, no agent proves it. And what
+    had other content proves nothing about this."""
+    sent_by_ledger = key is not None and attempt.was_sent and rule_of(attempt).executor == "ledger"
+    if sent_by_ledger or _is_other_content(attempt, report):
+        return replace(report.as_rule, no_effect=False)
+    return report.as_rule
 
 
 def _is_revoked(key: ApiKey | None) -> bool:
@@ -216,11 +248,19 @@ def _is_revoked(key: ApiKey | None) -> bool:
     return key is not None and key.revoked_at is not None
 
 
-def _by_revoked(key: ApiKey | None) -> dict[str, str]:
+def by_revoked(key: ApiKey | None) -> dict[str, str]:
     """What a revoked key says settles nothing: the same words of a live key are another report."""
     return {"by_revoked_key": key.key_id} if key is not None and key.revoked_at is not None else {}
 
 
 def _was_told(attempt: Attempt, kind: EventKind, said: dict[str, Any]) -> bool:
-    """The same words about the same attempt again are the same report."""
-    return any(event.data == said for event in attempt.events.filter(kind=kind))
+    """The same words about the same attempt again are the same report, wherever they waited."""
+    return any(_without_wait(event.data) == said for event in attempt.events.filter(kind=kind))
+
+
+def _waited(parked: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {} if parked is None else {_PARKED: dict(parked)}
+
+
+def _without_wait(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != _PARKED}

@@ -54,7 +54,8 @@ def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decide
         case, attempt = desk.case, desk.attempt
         check_possible(desk, DecisionKind.RELINK_RECORD)
         check_reference(reference)
-        decided = desk.record(DecisionKind.RELINK_RECORD, why, reference=reference)
+        before = attempt.result_ref or attempt.provider_request_id
+        decided = desk.record(DecisionKind.RELINK_RECORD, why, reference=reference, before=before)
         void_all_approvals(case, "a provider record was named")
         _keep_reference(case, attempt, reference)
         look_again(case, attempt)

@@ -6,7 +6,9 @@ from ledger.lifecycle.case import Case
 from ledger.lifecycle.moves import move
 from ledger.models import Attempt
 from ledger.policies import InForce
+from ledger.queries.arguments import stored_args
 from ledger.rules.authority import Reason
+from ledger.rules.costs import cost_problem
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason
@@ -15,15 +17,15 @@ from ledger.rules.vocabulary import EventKind, ReviewReason
 def follow_rule(case: Case, attempt: Attempt, in_force: InForce) -> tuple[Reason, ...]:
     """Bring an INTENT_RECORDED attempt that was never held under the rule in force.
 
-    The new rule lets it go: re-linked. It wants review, or the ledger to send what it knows only the hash of:
-    held. It forbids the tool: the reasons are returned
-    and nothing changes. What was sent or ever held keeps its rule.
+    The new rule lets it go: re-linked. It wants review, or what the arguments do not have (`is_sendable`):
+    held. It forbids the tool: the reasons are returned and nothing changes. What was sent or ever held keeps
+    its rule.
     """
     if attempt.state != State.INTENT_RECORDED or attempt.held_at or in_force.rule_hash == attempt.rule_hash:
         return ()
     if in_force.rule is None or in_force.snapshot is None:
         return (Reason.POLICY_REFUSED,)
-    if in_force.rule.review == "always" or _cannot_be_sent(attempt, in_force.rule):
+    if in_force.rule.review == "always" or not is_sendable(case, attempt, in_force.rule):
         hold(case, attempt, ReviewReason.POLICY_CHANGED)
         return ()
     before = attempt.rule_hash
@@ -38,9 +40,12 @@ def follow_rule(case: Case, attempt: Attempt, in_force: InForce) -> tuple[Reason
     return ()
 
 
-def _cannot_be_sent(attempt: Attempt, rule: Rule) -> bool:
-    """The ledger sends stored arguments; of a hash-only intent there are none."""
-    return rule.executor == "ledger" and attempt.args_bytes is None
+def is_sendable(case: Case, attempt: Attempt, rule: Rule) -> bool:
+    """The ledger sends stored arguments, of which a hash-only intent has none; and what a rule takes from the
+    run's budget must be readable in them."""
+    if rule.executor == "ledger" and attempt.args_bytes is None:
+        return False
+    return case.operation.run_id is None or not cost_problem(rule, stored_args(attempt))
 
 
 def hold(case: Case, attempt: Attempt, reason: ReviewReason) -> None:

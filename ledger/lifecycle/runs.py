@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 
 from ledger import budgets
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.values import CheckpointNotGrowing, RunAnswer, UnknownObject
-from ledger.models import ApiKey, Attempt, BudgetUnit, Run, RunCheckpoint
+from ledger.models import ApiKey, Attempt, Run, RunCheckpoint
+from ledger.policies import rule_now
 from ledger.queries.for_agents import run_named
+from ledger.rules.amounts import COUNTED, Amount
+from ledger.rules.budgets import Units
+from ledger.rules.reports import Reported
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock, require_transaction
 
@@ -18,9 +23,9 @@ OF_ATTEMPT = "attempt:"
 """Begins the usage ids of what outcomes report; no agent may post one, or it would be counted no more."""
 
 
-def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> RunAnswer:
+def open_run(*, key: ApiKey, name: str, limits: Mapping[str, Amount | None]) -> RunAnswer:
     """Open the run with these limits, or answer with the account it has: nothing posted later changes a
-    limit."""
+    limit. Units as `rules.amounts.read_unit` spells them; None: counted without a limit."""
     require_transaction()
     run = run_named(key.tenant_id, name)
     if run is None:
@@ -28,11 +33,20 @@ def open_run(*, key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run
         if inserted is not None:
             return RunAnswer(inserted, created=True)
         run = Run.objects.get(tenant_id=key.tenant_id, name=name)
-    has = {account.unit: account.limit for account in run.accounts.all()}
-    return RunAnswer(run, matches=all(has[unit] == limits.get(unit) for unit in has))
+    return RunAnswer(run, matches=_has(run, limits))
 
 
-def _insert_run(key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run | None:
+def _has(run: Run, limits: Mapping[str, Amount | None]) -> bool:
+    """Are these its limits, whatever units it met since?"""
+    has: dict[str, Amount | None] = {account.unit: account.limit for account in run.accounts.all()}
+    unnamed = budgets.limit_of_unnamed_in(run)
+    return all(
+        has.get(unit, unnamed) == limits.get(unit, None if unit in COUNTED else unnamed)
+        for unit in {*has, *limits}
+    )
+
+
+def _insert_run(key: ApiKey, name: str, limits: Mapping[str, Amount | None]) -> Run | None:
     """The new run, or None where another request opened it first."""
     try:
         with transaction.atomic():
@@ -43,7 +57,7 @@ def _insert_run(key: ApiKey, name: str, limits: Mapping[str, int | None]) -> Run
         return None
 
 
-def record_usage(*, key: ApiKey, name: str, usage_id: str, amounts: Mapping[str, int]) -> RunAnswer:
+def record_usage(*, key: ApiKey, name: str, usage_id: str, amounts: Units) -> RunAnswer:
     """Count usage of a run once per `usage_id`; the same id with other amounts does not match."""
     run = _opened(key, name)
     if budgets.enter_usage(run, usage_id=usage_id, amounts=amounts, now=database_clock()) is not None:
@@ -66,7 +80,7 @@ def record_run_checkpoint(
         same = run.checkpoints.filter(sequence=sequence, reference=reference, content_hash=content_hash)
         if same.exists():
             return RunAnswer(run, replayed=True)
-        raise CheckpointNotGrowing(f"the newest run checkpoint is {newest.sequence}")
+        raise CheckpointNotGrowing(newest)
     RunCheckpoint.objects.create(
         tenant_id=run.tenant_id,
         run=run,
@@ -78,17 +92,30 @@ def record_run_checkpoint(
     return RunAnswer(run)
 
 
-def count_usage_of(case: Case, attempt: Attempt, usage: Mapping[str, int]) -> None:
-    """Turns and tokens that an outcome reports, once per attempt; tool calls are posted with the
-    confirmation."""
-    amounts = {str(unit): usage[unit] for unit in (BudgetUnit.TURNS, BudgetUnit.TOKENS) if usage.get(unit)}
+def count_usage_of(case: Case, attempt: Attempt, usage: Units) -> None:
+    """What an outcome reports beside the cost of the send itself, once per attempt; the actual of the cost is
+    posted with the confirmation."""
     run = case.operation.run
-    if run is not None and amounts:
+    if run is None or not usage:
+        return
+    cost = budgets.cost_of_attempt(attempt, rule_now(attempt))
+    amounts = {unit: used for unit, used in usage.items() if used and unit not in cost}
+    if amounts:
         overrun = budgets.enter_usage(
             run, usage_id=f"{OF_ATTEMPT}{attempt.pk}", amounts=amounts, now=case.now
         )
         if overrun:
             case.record(EventKind.OVERRUN, attempt, units=list(overrun))
+
+
+def reported_actual(attempt: Attempt) -> Units:
+    """What its agent said it used in reports of success, the last word for each unit: whoever confirms it."""
+    actual: dict[str, Amount] = {}
+    for event in attempt.events.filter(kind=EventKind.OUTCOME_REPORTED).order_by("sequence"):
+        if event.data["outcome"] == Reported.SUCCEEDED and "by_revoked_key" not in event.data:
+            used = event.data.get("usage", {}).items()
+            actual |= {unit: amount if isinstance(amount, int) else Decimal(amount) for unit, amount in used}
+    return actual
 
 
 def _opened(key: ApiKey, name: str) -> Run:

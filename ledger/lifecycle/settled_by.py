@@ -8,6 +8,7 @@ from typing import Any
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.moves import move, void_all_approvals
+from ledger.lifecycle.runs import reported_actual
 from ledger.models import Attempt, ReviewItem
 from ledger.rules.budgets import How
 from ledger.rules.states import FINAL, State
@@ -20,7 +21,6 @@ def confirm(
     *,
     by: ConfirmedBy,
     reference: str,
-    actual: Mapping[str, int] | None = None,
     said: Mapping[str, Any] | None = None,
 ) -> None:
     """It happened, with evidence. Open conflicts that name the same reference were this very effect."""
@@ -31,7 +31,7 @@ def confirm(
         confirmed_by=by,
         result_ref=reference or attempt.result_ref,
         positive_evidence=True,
-        actual=actual,
+        actual=reported_actual(attempt),
         said={"confirmed_by": by, "reference": reference, **(said or {})},
     )
     void_all_approvals(case, "confirmed")
@@ -49,7 +49,14 @@ def fail(
     move(case, attempt, State.FAILED, how=how, failed_by=by, failure=failure, said=data)
 
 
-def to_review(case: Case, attempt: Attempt, reason: ReviewReason, **facts: Any) -> None:
+def to_review(
+    case: Case,
+    attempt: Attempt,
+    reason: ReviewReason,
+    *,
+    said: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> None:
     """A person must decide. DISPATCHED passes through UNKNOWN; an attempt that is there changes its
     reason."""
     if attempt.state == State.DISPATCHED:
@@ -59,7 +66,7 @@ def to_review(case: Case, attempt: Attempt, reason: ReviewReason, **facts: Any) 
         items.open_or_change(case, attempt, reason)
         case.moved = True
     else:
-        move(case, attempt, State.MANUAL_REVIEW, reason=reason, **facts)
+        move(case, attempt, State.MANUAL_REVIEW, reason=reason, said=said, **facts)
 
 
 def open_conflict(case: Case, attempt: Attempt, *, evidence: Mapping[str, Any]) -> None:

@@ -40,6 +40,7 @@ def standing_in(case: Case, attempt: Attempt) -> Standing:
         review_item_id=item.pk if item else None,
         result_ref=(confirmed.result_ref or confirmed.provider_request_id) if confirmed else None,
         policy_version=speaker.policy.version,
+        due_at=_due_at(speaker, case.now),
         retry_after_s=_retry_after_s(speaker, directive, case.now),
     )
 
@@ -95,6 +96,16 @@ def _relink_target(attempt: Attempt) -> Standing | None:
     if target.directive is not Directive.DISPATCH:
         return target
     return Standing(**{**vars(target), "directive": Directive.IN_FLIGHT})
+
+
+def _due_at(attempt: Attempt, now: datetime) -> datetime | None:
+    """When the ledger goes on with it by itself; None where it waits for an agent, a person, or nothing."""
+    if attempt.state == State.FAILED_RETRYABLE:
+        return attempt.send_again_at if attempt.send_again_at and now < attempt.send_again_at else None
+    if attempt.state == State.UNKNOWN:
+        times = (attempt.next_check_at, attempt.lookup_lease_until)
+        return max((time for time in times if time is not None), default=None)
+    return attempt.lease_until if attempt.state == State.DISPATCHED else None
 
 
 def _retry_after_s(attempt: Attempt, directive: Directive, now: datetime) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import connection
 from django.db.models import Q, QuerySet
 
@@ -63,7 +65,7 @@ def hold_for_twin(case: Case, attempt: Attempt, approval: Approval | None) -> bo
     if not sent.exclude(operation_id__in=named_by(approval)).exists():
         return False
     void_approval(case, attempt, "a twin was sent")
-    held = {} if attempt.was_sent or attempt.held_at else {"held_at": case.now}
+    held: dict[str, Any] = {} if attempt.was_sent or attempt.held_at else {"held_at": case.now}
     to_review(case, attempt, ReviewReason.SUSPECTED_DUPLICATE, **held)
     return True
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ledger.models import Attempt, Decision, Event, Operation, ReviewItem, Run, User
+from ledger.models import Attempt, Decision, Event, Operation, ReviewItem, Run, RunCheckpoint, User
+from ledger.rules.amounts import Amount, amount_text
 from ledger.rules.authority import Reason
+from ledger.rules.budgets import Units
 from ledger.rules.directive import Directive
 from ledger.rules.reports import ErrorClass, Report, Reported
 
 
 class UnknownObject(Exception):
     """This tenant has no object of that id. Another tenant's is as unknown as one that never was."""
+
+
+class NoRoomToPark(Exception):
+    """The tenant has as many parked facts as it may have: the sender keeps this one and comes back."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Standing:
     review_item_id: str | None
     result_ref: str | None
     policy_version: int
+    due_at: datetime | None = None
     retry_after_s: int | None = None
 
 
@@ -59,15 +65,18 @@ class IntentKind(StrEnum):
     KEY_REUSED = "key_reused"
     REFUSED = "refused"
     ARGS_REQUIRED = "args_required"
+    COST_UNREADABLE = "cost_unreadable"
 
 
 @dataclass(frozen=True)
 class IntentAnswer:
-    """`standing` is the attempt that answers for the intent (of a reused key: the held one)."""
+    """`standing` is the attempt that answers for the intent (of a reused key: the held one). `problem` says
+    what is missing in one that is not stored."""
 
     kind: IntentKind
     standing: Standing | None = None
     reasons: tuple[Reason, ...] = ()
+    problem: str = ""
 
 
 class LeaveProblem(StrEnum):
@@ -93,12 +102,21 @@ class LeaveGiven:
 
 @dataclass(frozen=True)
 class LeaveRefused:
-    """No permission. `reasons` are authority's where the problem is `not-authorised`."""
+    """No permission. `reasons` are authority's where the problem is `not-authorised`, `because` the budget's
+    figures. `may_read`: who asked could have leave for these arguments as far as its key goes, so it may be
+    told them."""
 
     problem: LeaveProblem
     standing: Standing
     reasons: tuple[Reason, ...] = ()
+    because: tuple[str, ...] = ()
     retry_after_s: int | None = None
+    may_read: bool = False
+
+
+def _as_json(amount: Amount) -> int | str:
+    """A count as a number, money as text: no history holds a float."""
+    return amount if isinstance(amount, int) else amount_text(amount)
 
 
 @dataclass(frozen=True)
@@ -113,7 +131,9 @@ class OutcomeReport:
     retryable: bool = False
     error_class: str = ""
     message: str = ""
-    usage: Mapping[str, int] = field(default_factory=dict)
+    usage: Units = field(default_factory=dict)
+    args_hash: str = ""  # of what was sent
+    occurred_at: str = ""  # RFC 3339
 
     @property
     def as_rule(self) -> Report:
@@ -137,7 +157,9 @@ class OutcomeReport:
             "retryable": self.retryable,
             "error_class": self.error_class,
             "message": self.message,
-            "usage": dict(self.usage),
+            "usage": {unit: _as_json(amount) for unit, amount in self.usage.items()},
+            "args_hash": self.args_hash,
+            "occurred_at": self.occurred_at,
         }
         return {name: value for name, value in said.items() if value}
 
@@ -152,6 +174,21 @@ class OutcomeAnswer:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What a fact says it is about: an attempt's id, an operation's key, or both."""
+
+    attempt_id: str = ""
+    operation_key: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A fact about something this tenant does not know (yet). `replayed`: it was told before."""
+
+    replayed: bool
+
+
+@dataclass(frozen=True)
 class RunAnswer:
     """A run; `matches` is false where other limits or amounts were asked for than it has."""
 
@@ -162,7 +199,12 @@ class RunAnswer:
 
 
 class CheckpointNotGrowing(Exception):
-    """A run checkpoint with this sequence or a higher one is stored with other content."""
+    """A run checkpoint with this sequence or a higher one is stored with other content: whoever writes this
+    one goes on from an old state. `newest` is where the run has got to."""
+
+    def __init__(self, newest: RunCheckpoint) -> None:
+        super().__init__(f"the newest run checkpoint is {newest.sequence}")
+        self.newest = newest
 
 
 @dataclass(frozen=True)

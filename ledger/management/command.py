@@ -9,8 +9,9 @@ import json
 import signal
 import threading
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ class LoopCommand(LedgerCommand):
     def _pass_that_survives(self) -> None:
         close_old_connections()
         try:
-            counts = asdict(self.one_pass())
+            counts = counts_of(self.one_pass())
         except (Busy, OperationalError) as error:
             log.warning("pass_failed", command=type(self).__module__, problem=str(error))
             return
@@ -168,8 +169,14 @@ def _unavailable(error: Exception) -> Exception:
     return Stopped(Exit.UNAVAILABLE, f"The database does not answer: {str(error).strip()}", mend=mend)
 
 
+def counts_of(report: DataclassInstance) -> dict[str, Any]:
+    """A report's counts by name, as JSON can hold them. Not `asdict`: that spoils a Counter."""
+    values = {named.name: getattr(report, named.name) for named in fields(report)}
+    return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
+
+
 def _report_answer(report: DataclassInstance) -> Answer:
-    counts = asdict(report)
+    counts = counts_of(report)
     return Answer(", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in counts.items()), counts)
 
 

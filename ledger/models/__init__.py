@@ -11,12 +11,15 @@ from ledger.models.delivery import (
 )
 from ledger.models.destination import Destination, DestinationChange, DestinationSecret
 from ledger.models.event import Event, Refusal
+from ledger.models.fsck import FsckForm, FsckRun
 from ledger.models.operation import Operation
+from ledger.models.parked import ParkedFact, ParkedNote
 from ledger.models.people import Agent, ApiKey, ReviewGroup, Tenant, User
 from ledger.models.policy import PolicySnapshot, Provider
 from ledger.models.pulse import Pulse
 from ledger.models.review import Approval, ApprovalUse, Decision, ReviewItem, Vote
 from ledger.models.run import BudgetAccount, BudgetEntry, BudgetUnit, Run, RunCheckpoint
+from ledger.models.turn import Turn
 
 __all__ = [
     "Agent",
@@ -35,8 +38,12 @@ __all__ = [
     "DestinationChange",
     "DestinationSecret",
     "Event",
+    "FsckForm",
+    "FsckRun",
     "LookUp",
     "Operation",
+    "ParkedFact",
+    "ParkedNote",
     "PlannedRedelivery",
     "PolicySnapshot",
     "Provider",
@@ -49,6 +56,7 @@ __all__ = [
     "RunCheckpoint",
     "Settlement",
     "Tenant",
+    "Turn",
     "User",
     "Vote",
 ]

@@ -42,7 +42,7 @@ class Attempt(TenantRow):
     # What is to be sent: fixed at birth.
     tool = models.CharField(max_length=200)
     args_bytes = models.BinaryField(null=True)  # null for a hash-only intent
-    args = models.JSONField(null=True)  # for search only; args_bytes is what counts
+    args = models.JSONField(null=True)  # for search only, without what the rule masks
     args_hash = models.CharField(max_length=80, db_collation="C")
     generation = models.PositiveIntegerField(default=1)
     idempotency_key = models.CharField(max_length=80)

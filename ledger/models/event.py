@@ -9,7 +9,7 @@ from django.db import models
 
 from ledger.models import ids, triggers
 from ledger.models.attempt import Attempt
-from ledger.models.base import IdField, TenantRow
+from ledger.models.base import IdField, TenantRow, TransactionIdField
 from ledger.models.operation import Operation
 from ledger.models.people import Agent
 
@@ -30,9 +30,11 @@ class Event(TenantRow):
     at = models.DateTimeField()
     previous_hash = models.CharField(max_length=80)
     hash = models.CharField(max_length=80)
+    written_in = TransactionIdField()  # not hashed: a copy of the database numbers transactions anew
 
     class Meta:
         constraints = (models.UniqueConstraint("operation", "sequence", name="event_sequence"),)
+        indexes = (models.Index("written_in", name="events_by_transaction"),)
         triggers = (*triggers.append_only(), triggers.next_in_chain())
 
     @property

@@ -63,5 +63,9 @@ def leave_id() -> str:
     return _new("lve_")
 
 
+def parked_fact_id() -> str:
+    return _new("fct_")
+
+
 def approval_id() -> str:
     return _new("apr_")

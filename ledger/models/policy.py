@@ -24,7 +24,11 @@ class PolicySnapshot(TenantRow):
 
 
 class Provider(TenantRow):
-    """How to ask one provider what became of a request. Secrets are named here, never stored."""
+    """How to ask one provider what became of a request. Secrets are named here, never stored.
+
+    `refused_credential`: the name of the one it does not take, or that sees nothing there; somebody has to
+    mend that, since `credential_refused_since`.
+    """
 
     name = models.CharField(max_length=100)
     adapter = models.CharField(max_length=50)
@@ -32,6 +36,9 @@ class Provider(TenantRow):
     failures = models.PositiveIntegerField(default=0)
     unavailable_since = models.DateTimeField(null=True, blank=True)
     last_answer_at = models.DateTimeField(null=True, blank=True)
+    refused_credential = models.CharField(max_length=100, blank=True, default="", db_default="")
+    credential_refused_since = models.DateTimeField(null=True, blank=True)
+    probe_at = models.DateTimeField(null=True, blank=True)  # while unavailable, nobody asks it before
 
     class Meta:
         constraints = (models.UniqueConstraint("tenant", "name", name="provider_name"),)

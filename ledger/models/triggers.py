@@ -119,6 +119,22 @@ def never_deleted() -> pgtrigger.Trigger:
     return pgtrigger.Protect(name="never_deleted", operation=pgtrigger.Delete)
 
 
+def never_changed() -> pgtrigger.Trigger:
+    """Rows of this table stay as they were written, or go."""
+    return pgtrigger.Protect(name="never_changed", operation=pgtrigger.Update)
+
+
+def kept_for(column: str, *, days: int) -> pgtrigger.Trigger:
+    """Rows of this table are not deleted before this many days after the time in `column`."""
+    old_enough = f"OLD.{column} < clock_timestamp() - interval '{days} days'"
+    return pgtrigger.Trigger(
+        name="kept_a_while",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Delete,
+        func=_refuse(old_enough, "this row is too young to be deleted") + "RETURN OLD;",
+    )
+
+
 def append_only() -> tuple[pgtrigger.Trigger, ...]:
     """Rows of this table are written once and stay as they are."""
     return (

@@ -51,7 +51,8 @@ class SentKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SendAnswer:
-    """One send's answer. `reachable`: did the provider answer at all readably? None: it was not asked."""
+    """One send's answer. `reachable`: did the provider answer at all readably? None: it was not asked.
+    `refused_credential`: what it would not take, by the name of its environment variable."""
 
     kind: SentKind
     reference: str = ""
@@ -59,6 +60,7 @@ class SendAnswer:
     error_class: str = ""
     detail: str = ""
     reachable: bool | None = None
+    refused_credential: str = ""
 
 
 @runtime_checkable

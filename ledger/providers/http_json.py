@@ -16,19 +16,20 @@ from ledger.providers.base import Question
 from ledger.providers.configuration import Canary, Configuration, NextPage, parse_configuration
 from ledger.providers.fields import RecordState
 from ledger.providers.reading import (
-    CANARY_UNSEEN,
     HASH_ONLY,
     LONGEST_WORD,
     MOST_KEPT_BYTES,
     NO_ANSWER,
+    Endless,
     Page,
     Reader,
     Unreadable,
+    absent,
     as_word,
-    check_ok,
     comparable,
     content_of,
     next_in,
+    no_answer,
     state_of,
     status_of,
     unknown_words,
@@ -64,14 +65,11 @@ class HttpAdapter:
             records, detail = self._records(question)
             if records:
                 return LookedUp(LookedUpKind.FOUND, records, detail=detail)
-            seen = self._canary_seen()
-            return LookedUp(
-                LookedUpKind.ABSENT, canary_seen=seen, detail=CANARY_UNSEEN if seen is False else ""
-            )
+            return absent(seen=self._canary_seen(), credential=self._reader.credential)
         except Unaskable as why:
             return LookedUp(LookedUpKind.NO_LOOKUP, detail=str(why))
         except NO_ANSWER as why:
-            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why))
+            return no_answer(why)
 
     def _records(self, question: Question) -> tuple[tuple[Record, ...], str]:
         """Every record that is this operation's, and which status words nobody knows."""
@@ -91,18 +89,18 @@ class HttpAdapter:
         return tuple(self._record(item, question) for item in found), unknown
 
     def _pages(self, question: Question) -> Iterator[object]:
-        """Every page to the last; Unreadable when the last is not reached."""
+        """Every page to the last; Endless when the last is not reached."""
         template = self._configuration.request
         url = filled_and_encoded(template.url, question)
         headers = {name: filled_and_encoded(text, question) for name, text in template.headers.items()}
         asked: set[str] = set()
         while url:
             if url in asked or len(asked) >= self._configuration.max_pages:
-                raise Unreadable("its pages go in a circle" if url in asked else "it has too many pages")
+                raise Endless("its pages go in a circle" if url in asked else "it has too many pages")
             page = self._reader.get(url, headers)
             if page.status in self._configuration.absent_status and not asked:
                 return
-            check_ok(page.status)
+            self._reader.check_ok(page.status)
             asked.add(url)
             yield page.document
             url = self._next(url, page)

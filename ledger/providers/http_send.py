@@ -8,6 +8,7 @@ is unknown, and is found out by look-up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ledger import http
@@ -16,9 +17,11 @@ from ledger.providers.configuration import Configuration
 from ledger.providers.http_json import HttpAdapter
 from ledger.providers.reading import (
     LONGEST_DETAIL,
+    REFUSES_CREDENTIAL,
     NotNow,
     Unreadable,
     as_word,
+    asked_too_often,
     content_of,
     document,
     state_of,
@@ -51,7 +54,7 @@ class SendingHttpAdapter(HttpAdapter):
             answer = self._reader.ask(self._template.method, url, headers, content)
         except NotNow as why:
             return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
-        except http.AddressRefused as why:
+        except (http.AddressRefused, http.OutOfTime) as why:
             return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
         except http.NotConnected as why:
             return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why), reachable=False)
@@ -74,8 +77,11 @@ class SendingHttpAdapter(HttpAdapter):
             detail = f"it answered {answer.status}: {_beginning(answer.body)}"[:LONGEST_DETAIL]
             return SendAnswer(kind=SentKind.REFUSED, error_class=error_class, detail=detail, reachable=True)
         if answer.status not in self._template.accepted:
-            reachable = answer.status < 500 and answer.status != 429
-            return _unknown(f"it answered {answer.status}", reachable=reachable)
+            too_often = asked_too_often(answer)
+            reachable = answer.status < 500 and not too_often
+            refused = "" if too_often or answer.status not in REFUSES_CREDENTIAL else self._reader.credential
+            said = _unknown(f"it answered {answer.status}", reachable=reachable)
+            return replace(said, refused_credential=refused)
         try:
             return self._receipt(answer, call)
         except Unreadable as why:

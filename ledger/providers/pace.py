@@ -1,9 +1,17 @@
-"""Not faster than a provider allows: one clock per host for all threads of this process."""
+"""Not faster than a provider allows: one clock per host for all who ask it.
+
+Alone a process keeps the clocks itself. Where several may ask at once, whoever asks on their behalf brings a
+clock that they share (`shared`).
+"""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
 
 _lock = threading.Lock()
 _free_at: dict[str, float] = {}
@@ -14,29 +22,67 @@ LONGEST_HOLD_S = 30.0
 """A provider may ask for more; it is asked again after this, so that its return is noticed."""
 
 
+class Turns(Protocol):
+    """Whose turn it is, by name: of a host, and of an account that wants to be left alone."""
+
+    def take(self, name: str, spacing_s: float) -> float:
+        """Take the next turn, the one after it is so much later; seconds until it comes."""
+
+    def next_in_s(self, name: str) -> float:
+        """Seconds until the next turn; 0 where it is now."""
+
+    def hold(self, name: str, seconds: float) -> None:
+        """No turn for so long from now."""
+
+
+class TurnsOfThisProcess:
+    """The clocks of this process alone."""
+
+    def take(self, name: str, spacing_s: float) -> float:
+        with _lock:
+            now = time.monotonic()
+            turn = max(now, _free_at.get(name, 0.0))
+            _free_at[name] = turn + spacing_s
+            return turn - now
+
+    def next_in_s(self, name: str) -> float:
+        with _lock:
+            return max(0.0, max(_free_at.get(name, 0.0), _held_until.get(name, 0.0)) - time.monotonic())
+
+    def hold(self, name: str, seconds: float) -> None:
+        with _lock:
+            _held_until[name] = time.monotonic() + seconds
+
+
+_turns: ContextVar[Turns] = ContextVar("provider_turns", default=TurnsOfThisProcess())  # noqa: B039
+
+
+@contextmanager
+def shared(turns: Turns) -> Iterator[None]:
+    """Inside, these clocks count: others keep to them too."""
+    token = _turns.set(turns)
+    try:
+        yield
+    finally:
+        _turns.reset(token)
+
+
 def pace(host: str, rate_per_s: float) -> None:
     """Wait for this host's next turn."""
-    with _lock:
-        now = time.monotonic()
-        turn = max(now, _free_at.get(host, 0.0))
-        _free_at[host] = turn + 1 / rate_per_s
-    time.sleep(turn - now)
+    time.sleep(_turns.get().take(host, 1 / rate_per_s))
 
 
 def turn_in_s(host: str) -> float:
     """How long until this host's next turn; 0 where it is now."""
-    with _lock:
-        return max(0.0, _free_at.get(host, 0.0) - time.monotonic())
+    return _turns.get().next_in_s(host)
 
 
 def hold(account: str, retry_after: str) -> None:
     """Ask this account nothing for so long; `retry_after` is the header's text, seconds or anything else."""
     wanted_s = float(retry_after) if retry_after.isdecimal() and retry_after.isascii() else USUAL_HOLD_S
-    with _lock:
-        _held_until[account] = time.monotonic() + min(wanted_s, LONGEST_HOLD_S)
+    _turns.get().hold(account, min(wanted_s, LONGEST_HOLD_S))
 
 
 def held_for_s(account: str) -> float:
     """How much longer this account wants to be left alone; 0 where it does not."""
-    with _lock:
-        return max(0.0, _held_until.get(account, 0.0) - time.monotonic())
+    return _turns.get().next_in_s(account)

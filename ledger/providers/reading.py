@@ -20,6 +20,7 @@ from ledger.providers.pace import held_for_s, hold, pace, turn_in_s
 from ledger.providers.parts import StateWords
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.pointers import pointer
+from ledger.rules.reconcile import LookedUp, LookedUpKind
 
 _LINK = re.compile(r"<([^<>]+)>((?:[^,<\"]|\"[^\"]*\")*)")
 _NEXT = re.compile(r";\s*rel=(?:next(?=[\s;]|$)|\"(?:[^\"]*\s)?next(?:\s[^\"]*)?\")", re.IGNORECASE)
@@ -28,6 +29,8 @@ MOST_KEPT_BYTES = 4_096
 LONGEST_WORD = 60
 LONGEST_DETAIL = 500
 CANARY_UNSEEN = "the canary was not seen either: this key may not look, or looks at somebody else's account"
+NO_CREDENTIAL = "none is configured"
+REFUSES_CREDENTIAL = frozenset({401, 403})
 HASH_ONLY = "only a hash of the arguments is known, so what is found could not be compared"
 
 
@@ -37,6 +40,18 @@ class Unreadable(Exception):
 
 class NotNow(Unreadable):
     """The provider wants to be left alone for a while. Nothing was sent."""
+
+
+class CredentialRefused(Unreadable):
+    """The provider does not let this key in, and will not until somebody mends that."""
+
+    def __init__(self, problem: str, credential: str) -> None:
+        super().__init__(problem)
+        self.credential = credential
+
+
+class Endless(Unreadable):
+    """The provider answers page after page, and the last one is not reached: a circle, or too many."""
 
 
 class TooLong(Unreadable):
@@ -84,14 +99,32 @@ class Reader:
         answer = http.request(
             method, url, headers={**self.headers, **headers, **self._secret()}, content=content
         )
-        if answer.status == 429:
+        if asked_too_often(answer):
             hold(account, answer.headers.get("retry-after", ""))
+            if answer.status == 403 and method == "GET":
+                raise Unreadable("it answered 403 because it was asked too often")
         return answer
 
     def wants_rest_s(self, url: str) -> float:
         """How long nothing may be asked at this address."""
         host, account = self._whose(url)
         return max(held_for_s(account), turn_in_s(host))
+
+    def account(self, url: str) -> str:
+        """Who is asked there on whose behalf, as something to wait for."""
+        return self._whose(url)[1]
+
+    def check_ok(self, status: int) -> None:
+        """Raise Unreadable for everything but a 200."""
+        if status in REFUSES_CREDENTIAL:
+            raise CredentialRefused(f"it answered {status}", self.credential)
+        if status != 200:
+            raise Unreadable(f"it answered {status}")
+
+    @property
+    def credential(self) -> str:
+        """What is shown to the provider, by name."""
+        return self.auth.env if self.auth else NO_CREDENTIAL
 
     def _whose(self, url: str) -> tuple[str, str]:
         host = urlsplit(url).netloc
@@ -101,15 +134,44 @@ class Reader:
         return {self.auth.header: f"{self.auth.prefix}{self.auth.secret()}"} if self.auth else {}
 
 
+def asked_too_often(answer: http.Response) -> bool:
+    """A 429; or a 403 that says when to come again, or that nothing is left of what may be asked: then it is
+    about how often, and not about the key."""
+    if answer.status == 403:
+        return "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
+    return answer.status == 429
+
+
 def _check_not_held(account: str) -> None:
     left_s = held_for_s(account)
     if left_s:
-        raise NotNow(f"it answered 429 and wants to be left alone for {left_s:.1f} s more")
+        raise NotNow(f"it was asked too often and wants to be left alone for {left_s:.1f} s more")
 
 
-def check_ok(status: int) -> None:
-    if status != 200:
-        raise Unreadable(f"it answered {status}")
+def absent(*, seen: bool | None, credential: str) -> LookedUp:
+    """Nothing was found. Where the canary was not seen either, the credential is not the right one."""
+    unseen = seen is False
+    return LookedUp(
+        LookedUpKind.ABSENT,
+        canary_seen=seen,
+        detail=CANARY_UNSEEN if unseen else "",
+        refused_credential=credential if unseen else "",
+    )
+
+
+def no_answer(why: Exception) -> LookedUp:
+    """Unavailable, for one of NO_ANSWER."""
+    return LookedUp(
+        LookedUpKind.UNAVAILABLE,
+        detail=str(why),
+        refused_credential=credential_in(why),
+        endless=isinstance(why, Endless),
+    )
+
+
+def credential_in(why: Exception) -> str:
+    """Which credential was refused; empty where that is not what went wrong."""
+    return why.credential if isinstance(why, CredentialRefused) else ""
 
 
 def document(raw: bytes) -> object:

@@ -8,8 +8,11 @@ from typing import Any, Protocol
 from ledger.providers.base import Adapter, AdapterMisconfigured, SendingAdapter
 from ledger.providers.configuration import parse_configuration
 from ledger.providers.http_send import http_adapter
-from ledger.providers.stripe import StripeAdapter
-from ledger.providers.stripe_configuration import parse_stripe_configuration
+from ledger.providers.mail_configuration import parse_mail_configuration
+from ledger.providers.smtp import mail_adapter
+from ledger.providers.stripe_configuration import StripeConfiguration, parse_stripe_configuration
+from ledger.providers.stripe_send import stripe_adapter
+from ledger.rules.pointers import glob_matches
 
 
 class ProviderRow(Protocol):
@@ -22,11 +25,13 @@ class ProviderRow(Protocol):
 
 CHECKS: Mapping[str, Callable[[object], object]] = {
     "http": parse_configuration,
+    "smtp": parse_mail_configuration,
     "stripe": parse_stripe_configuration,
 }
 ADAPTERS: Mapping[str, Callable[[object], Adapter]] = {
     "http": http_adapter,
-    "stripe": StripeAdapter.configured,
+    "smtp": mail_adapter,
+    "stripe": stripe_adapter,
 }
 
 
@@ -49,6 +54,18 @@ def sender_for(provider: ProviderRow) -> SendingAdapter:
             f"provider {provider.name!r}, /send", "it does not say how to send, so the ledger cannot"
         )
     return adapter
+
+
+def can_send(provider: ProviderRow, tool: str) -> bool:
+    """Does its configuration say how to send what this tool (or any tool of this glob) makes? Secrets need
+    not be at hand. Raises AdapterMisconfigured."""
+    check_configuration(provider.adapter, provider.config)
+    parsed = CHECKS[provider.adapter](provider.config)
+    if isinstance(parsed, StripeConfiguration):
+        return any(
+            sought.send is not None for name, sought in parsed.objects.items() if glob_matches(tool, name)
+        )
+    return getattr(parsed, "send", None) is not None
 
 
 def check_configuration(adapter: str, config: object) -> None:

@@ -9,31 +9,31 @@ that the object exists: in progress.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from ledger.providers.base import AdapterMisconfigured, Question
 from ledger.providers.fields import RecordState
 from ledger.providers.reading import (
-    CANARY_UNSEEN,
     HASH_ONLY,
     LONGEST_WORD,
     MOST_KEPT_BYTES,
     NO_ANSWER,
+    Endless,
     Reader,
     TooLong,
     Unreadable,
+    absent,
     as_word,
-    check_ok,
     comparable,
     content_of,
+    no_answer,
     unknown_words,
 )
 from ledger.providers.stripe_configuration import (
     Kind,
     Sought,
     StripeConfiguration,
-    parse_stripe_configuration,
 )
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
@@ -87,13 +87,6 @@ class StripeAdapter:
             headers["Stripe-Account"] = configuration.account
         self._reader = Reader(configuration.auth, headers, configuration.rate_per_s)
 
-    @classmethod
-    def configured(cls, config: object) -> Self:
-        """From the stored configuration and the environment. Raises AdapterMisconfigured."""
-        configuration = parse_stripe_configuration(config)
-        configuration.auth.secret()
-        return cls(configuration)
-
     def look_up(self, question: Question) -> LookedUp:
         """List what the tool makes from shortly before the first send until now, and say what is ours."""
         sought = self._configuration.objects.get(question.tool) or _unknown_tool(question.tool)
@@ -106,11 +99,11 @@ class StripeAdapter:
             records = tuple(self._record(thing, sought, question) for thing in ours)
             return LookedUp(LookedUpKind.FOUND, records, detail=self._new_words(sought.kind, ours))
         except NO_ANSWER as why:
-            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why))
+            return no_answer(why)
 
     def _absent(self) -> LookedUp:
         seen = self._canary_seen()
-        return LookedUp(LookedUpKind.ABSENT, canary_seen=seen, detail="" if seen else CANARY_UNSEEN)
+        return absent(seen=seen, credential=self._reader.credential)
 
     def _is_ours(self, thing: Mapping[str, Any], question: Question) -> bool:
         metadata = thing.get("metadata") or {}
@@ -119,20 +112,20 @@ class StripeAdapter:
         return metadata.get(self._configuration.metadata) == question.correlation_id
 
     def _listed(self, kind: Kind, question: Question) -> Iterator[Mapping[str, Any]]:
-        """Every object to the last page; Unreadable when the last is not reached."""
+        """Every object to the last page; Endless when the last is not reached."""
         size = self._configuration.page_size or USUAL_PAGE[kind]
         after, seen = "", set[str]()
         for _ in range(self._configuration.max_pages):
             things, more, size = self._page(self._query(kind, question, after), kind, size)
             for thing in things:
                 if thing["id"] in seen:
-                    raise Unreadable("its pages go in a circle")
+                    raise Endless("its pages go in a circle")
                 seen.add(thing["id"])
                 yield thing
             if not more:
                 return
             after = things[-1]["id"]
-        raise Unreadable("it has too many pages")
+        raise Endless("it has too many pages")
 
     def _query(self, kind: Kind, question: Question, after: str) -> Mapping[str, str]:
         margin_s, first = self._configuration.margin_s, question.first_sent_at
@@ -157,7 +150,7 @@ class StripeAdapter:
                     raise
                 size = (size + 1) // 2
             else:
-                check_ok(page.status)
+                self._reader.check_ok(page.status)
                 return *_objects_in(page.document, OBJECT[kind]), size
 
     def _address(self, kind: Kind, query: Mapping[str, str]) -> str:
@@ -169,8 +162,7 @@ class StripeAdapter:
         page = self._reader.get(f"{self._configuration.api}/v1/{canary.kind}/{canary.object_id}")
         if page.status == 404:
             return False
-        if page.status != 200:
-            raise Unreadable(f"it answered {page.status} for the canary")
+        self._reader.check_ok(page.status)
         return isinstance(page.document, Mapping) and page.document.get("id") == canary.object_id
 
     def _record(self, thing: Mapping[str, Any], sought: Sought, question: Question) -> Record:

@@ -17,10 +17,12 @@ from ledger.providers.fields import (
     compared_content,
     secret_name,
 )
+from ledger.providers.templates import problem_with_body
 
 Kind = Literal["charges", "refunds", "payment_intents"]
 KINDS: tuple[Kind, ...] = ("charges", "refunds", "payment_intents")
 
+ALL_ARGUMENTS = "{args}"
 USUAL_API = "https://api.stripe.com"
 USUAL_METADATA = "correlation_id"
 USUAL_MARGIN_S = 3_600.0
@@ -34,10 +36,12 @@ METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}", re.ASCII)
 
 @dataclass(frozen=True)
 class Sought:
-    """What one tool makes at Stripe, and what of its arguments must be found there again."""
+    """What one tool makes at Stripe, and what of its arguments must be found there again. `send`: a template
+    of its fields; None: the ledger cannot make it."""
 
     kind: Kind
     content: Mapping[str, str]
+    send: object
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,19 @@ def _objects(fields: Fields) -> Mapping[str, Sought]:
 
 
 def _sought(fields: Fields) -> Sought:
-    sought = Sought(_kind(fields), compared_content(fields.needed("content")))
+    sought = Sought(_kind(fields), compared_content(fields.needed("content")), _send(fields))
     fields.check_nothing_left()
     return sought
+
+
+def _send(fields: Fields) -> object:
+    template = fields.take("send")
+    problem = problem_with_body(template)
+    if template is not None and template != ALL_ARGUMENTS and not isinstance(template, Mapping):
+        problem = f'the fields that are posted are needed here, or "{ALL_ARGUMENTS}" for all arguments'
+    if problem:
+        raise AdapterMisconfigured(fields.at("send"), problem)
+    return template
 
 
 def _canary(fields: Fields) -> Canary:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from django.db.models import QuerySet
+
 from ledger.models import Event, Operation
 from ledger.rules.chain import Break, ChainedEvent, Head, verify_chain
 
@@ -30,15 +32,22 @@ class Chain:
         return verify_chain(self.events, heads=[self.head])
 
 
-def chains(tenant_id: int | None = None) -> Iterator[Chain]:
-    """Every operation's chain, in the order of their ids, read in chunks. Call it inside one snapshot."""
-    rows = Event.objects.order_by("operation_id", "sequence")
-    operations = Operation.objects.order_by("pk")
+def chains_of(tenant_id: int | None = None) -> Iterator[Chain]:
+    """The chain of every operation of one tenant, or of all."""
+    operations, events = Operation.objects.all(), Event.objects.all()
     if tenant_id is not None:
-        rows, operations = rows.filter(tenant_id=tenant_id), operations.filter(tenant_id=tenant_id)
+        operations, events = operations.filter(tenant_id=tenant_id), events.filter(tenant_id=tenant_id)
+    return chains(operations, events)
+
+
+def chains(operations: QuerySet[Operation], events_of_them: QuerySet[Event]) -> Iterator[Chain]:
+    """Each operation's chain, in the order of their ids, read in chunks. Call it inside one snapshot."""
+    rows = events_of_them.order_by("operation_id", "sequence")
     events = groupby(rows.iterator(chunk_size=CHUNK), key=lambda event: event.operation_id)
     upcoming = next(events, None)
-    for operation in operations.iterator(chunk_size=CHUNK):
+    for operation in operations.order_by("pk").iterator(chunk_size=CHUNK):
+        while upcoming is not None and upcoming[0] < operation.pk:  # of an operation that is not there
+            upcoming = next(events, None)
         found: tuple[ChainedEvent, ...] = ()
         if upcoming is not None and upcoming[0] == operation.pk:
             found = tuple(as_chained(event) for event in upcoming[1])

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 
-from ledger.models import Attempt, Delivery, Pulse, Refusal, ReviewItem
+from ledger.models import Attempt, Delivery, ParkedFact, Provider, Pulse, Refusal, ReviewItem
+from ledger.queries.fsck import newest_runs
+from ledger.queries.parked import OPEN, fullest, recorded_after_send
 from ledger.rules.states import State
 
 _WAITING = (State.DISPATCHED, State.UNKNOWN, State.MANUAL_REVIEW)
@@ -36,6 +38,12 @@ def numbers(now: datetime) -> Iterator[Number]:
         "state",
         {state: (now - since).total_seconds() for state, since in oldest},
     )
+    yield Number(
+        "ledger_overdue_seconds",
+        "How long what has waited longest is due and nobody has taken it up.",
+        "what",
+        {what: (now - since).total_seconds() for what, since in _overdue(now)},
+    )
     confirmed = attempts.exclude(confirmed_by="")
     yield Number(
         "ledger_confirmed", "Confirmed attempts by whose evidence.", "by", _counts(confirmed, "confirmed_by")
@@ -47,10 +55,81 @@ def numbers(now: datetime) -> Iterator[Number]:
     yield Number(
         "ledger_deliveries", "Deliveries by state.", "state", _counts(Delivery.objects.all(), "state")
     )
+    providers = Provider.objects.all()
+    unreachable = _counts(providers.exclude(unavailable_since=None), "adapter")
+    yield Number("ledger_providers_unavailable", "Providers that do not answer.", "adapter", unreachable)
+    refused_credentials = _counts(providers.exclude(refused_credential=""), "adapter")
+    yield Number(
+        "ledger_credentials_refused",
+        "Providers that refuse our credential.",
+        "adapter",
+        refused_credentials,
+    )
+    yield from _parked(now)
     pulses = {pulse.name: (now - pulse.at).total_seconds() for pulse in Pulse.objects.all()}
     yield Number(
         "ledger_pulse_age_seconds", "Since a part of the system last ran to its end.", "part", pulses
     )
+    yield from _of_fsck(now)
+
+
+def _of_fsck(now: datetime) -> Iterator[Number]:
+    runs = newest_runs()
+    yield Number(
+        "ledger_fsck_findings",
+        "Places where an invariant is broken, by the newest fsck of each form.",
+        "form",
+        {run.form: run.findings_count for run in runs},
+    )
+    yield Number(
+        "ledger_fsck_age_seconds",
+        "Since the newest fsck of each form began.",
+        "form",
+        {run.form: (now - run.started_at).total_seconds() for run in runs},
+    )
+
+
+def _parked(now: datetime) -> Iterator[Number]:
+    """Facts about what the ledger does not know: watch them before a tenant's limit is reached."""
+    facts, waiting = ParkedFact.objects.all(), ParkedFact.objects.filter(OPEN)
+    oldest = waiting.aggregate(oldest=Min("parked_at"))["oldest"]
+    standings = {
+        "waiting": waiting.count(),
+        "dismissed": facts.filter(joined_at=None).exclude(dismissed_at=None).count(),
+        "joined": facts.exclude(joined_at=None).count(),
+    }
+    yield Number("ledger_parked_facts", "Facts told too early or about nothing known.", "standing", standings)
+    seconds = {} if oldest is None else {"waiting": (now - oldest).total_seconds()}
+    yield Number("ledger_oldest_parked_fact_seconds", "Age of the oldest that waits.", "standing", seconds)
+    yield Number(
+        "ledger_parked_facts_fullest",
+        "Share of its limit in the tenant that has most; at 1 its further facts are sent back.",
+        "standing",
+        {"waiting": fullest()},
+    )
+    yield Number(
+        "ledger_broken_guarantees",
+        "Attempts of which the agent broke a rule the ledger cannot enforce.",
+        "how",
+        {"recorded_after_send": recorded_after_send()},
+    )
+
+
+def _overdue(now: datetime) -> Iterator[tuple[str, datetime]]:
+    """What passes of recovery take up by themselves, since when it has been due."""
+    attempts = Attempt.objects.all()
+    waiting: Mapping[str, tuple[str, QuerySet[Attempt]]] = {
+        "look_up": (
+            "next_check_at",
+            attempts.filter(Q(lookup_lease_until=None) | Q(lookup_lease_until__lte=now)),
+        ),
+        "send_lease": ("lease_until", attempts.filter(state=State.DISPATCHED)),
+        "start": ("start_by", attempts),
+    }
+    for what, (column, rows) in waiting.items():
+        since = rows.filter(**{f"{column}__lte": now}).aggregate(since=Min(column))["since"]
+        if since is not None:
+            yield what, since
 
 
 def _counts(rows: QuerySet[Any], column: str) -> dict[str, float]:

@@ -7,13 +7,20 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
+_SETTINGS = (
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    "SET LOCAL idle_in_transaction_session_timeout = '10min'",
+    "SET LOCAL max_parallel_workers_per_gather = 0",  # the workers are for those who wait for an answer
+    "SET LOCAL jit = off",
+)
+
 
 @contextmanager
-def one_snapshot() -> Iterator[None]:
-    """Read without a limit of time, and write nothing. Only as the outermost transaction."""
+def one_snapshot(*, statement_timeout_s: int = 0) -> Iterator[None]:
+    """Read and write nothing; each statement within this time (0: any). Only as the outermost transaction."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SET LOCAL statement_timeout = 0")
-            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            for setting in _SETTINGS:
+                cursor.execute(setting)
+            cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [f"{statement_timeout_s}s"])
         yield

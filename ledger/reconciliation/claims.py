@@ -1,18 +1,32 @@
-"""Claim due look-ups: a short transaction, a lease with an epoch, the work outside it."""
+"""Claim due look-ups: a short transaction, a lease with an epoch, the work outside it.
+
+What is due is claimed provider by provider, so that a long queue for one of them, or one that is not there,
+costs the attempts of the others nothing. A provider that was not there is asked by one at a time, and not
+before its next probe.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
-from ledger.models import Attempt
+from ledger.models import Attempt, PolicySnapshot, Provider
+from ledger.policies import policy_of
 from ledger.rules.states import OPEN_QUESTION
 from ledger.transactions import database_clock, durable
 
 LOOK_UP_LEASE = timedelta(seconds=30)
 """Longer than the guarded client's total of 20 s, so that only a dead or stopped reconciler loses it."""
+
+AWAY_AFTER = 2
+"""So many answers in a row that nobody could read mean that the provider is not there; one may be the
+attempt's own fault."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +37,76 @@ class Claim:
     epoch: int
 
 
-def claim_due(*, at_most: int) -> list[Claim]:
-    """Take the look-up lease of due attempts that nobody holds, soonest first."""
-    return durable(lambda: _claim(at_most))
+@dataclass(frozen=True)
+class Lane:
+    """What is asked of one tenant's provider: which tools, by which of its policies."""
+
+    tenant_id: int
+    provider: str | None
+    work: tuple[tuple[int, str], ...]
+
+    @property
+    def attempts(self) -> Q:
+        tools = (Q(policy_id=policy_id, tool=tool) for policy_id, tool in self.work)
+        return Q(tenant_id=self.tenant_id) & reduce(or_, tools)
 
 
-def _claim(at_most: int) -> list[Claim]:
+def due_lanes() -> list[Lane]:
+    """The lanes in which something is due that nobody asks about."""
+    return lanes_of(_due(database_clock()))
+
+
+def lanes_of(attempts: QuerySet[Attempt]) -> list[Lane]:
+    """These attempts by who is asked about them."""
+    kinds = list(attempts.order_by().values_list("tenant_id", "policy_id", "tool").distinct())
+    snapshots = PolicySnapshot.objects.in_bulk({policy_id for _, policy_id, _ in kinds})
+    found: dict[tuple[int, str | None], list[tuple[int, str]]] = {}
+    for tenant_id, policy_id, tool in kinds:
+        asked = (tenant_id, _asked_about(snapshots, policy_id, tool))
+        found.setdefault(asked, []).append((policy_id, tool))
+    return [Lane(tenant_id, provider, tuple(work)) for (tenant_id, provider), work in found.items()]
+
+
+def claim_in(lane: Lane) -> Claim | None:
+    """Take the look-up lease of the attempt whose turn it is; None where nothing is due, or the provider is
+    not to be asked now."""
+    return durable(lambda: _claim(lane))
+
+
+def _claim(lane: Lane) -> Claim | None:
     now = database_clock()
-    free = Q(lookup_lease_until=None) | Q(lookup_lease_until__lte=now)
-    due = Attempt.objects.filter(free, next_check_at__lte=now, state__in=sorted(OPEN_QUESTION))
-    picked = list(
-        due.select_for_update(skip_locked=True)
-        .order_by("next_check_at")
-        .values_list("pk", "lookup_epoch")[:at_most]
-    )
-    Attempt.objects.filter(pk__in=[pk for pk, _ in picked]).update(
+    picked = _next_of(_due(now).filter(lane.attempts))
+    if picked is None or not _may_ask(lane, now):
+        return None
+    attempt_id, epoch = picked
+    Attempt.objects.filter(pk=attempt_id).update(
         lookup_lease_until=now + LOOK_UP_LEASE, lookup_epoch=F("lookup_epoch") + 1
     )
-    return [Claim(pk, epoch + 1) for pk, epoch in picked]
+    return Claim(attempt_id, epoch + 1)
+
+
+def _next_of(due: QuerySet[Attempt]) -> tuple[str, int] | None:
+    """One whose look-up keeps failing comes after those that were not tried: it may be the only one. One that
+    somebody works on is left out."""
+    free = due.select_related("operation").only("lookup_epoch", "operation__id")
+    queue = free.select_for_update(skip_locked=True, of=("self", "operation"))
+    picked = queue.order_by("lookup_failures", "next_check_at").first()
+    return (picked.pk, picked.lookup_epoch) if picked else None
+
+
+def _may_ask(lane: Lane, now: datetime) -> bool:
+    """A provider that was not there is probed by one at a time; who dies over it keeps nobody for long."""
+    away = Provider.objects.filter(tenant_id=lane.tenant_id, name=lane.provider, failures__gte=AWAY_AFTER)
+    if not away.exists():
+        return True
+    return bool(away.filter(Q(probe_at=None) | Q(probe_at__lte=now)).update(probe_at=now + LOOK_UP_LEASE))
+
+
+def _due(now: datetime) -> QuerySet[Attempt]:
+    free = Q(lookup_lease_until=None) | Q(lookup_lease_until__lte=now)
+    return Attempt.objects.filter(free, next_check_at__lte=now, state__in=sorted(OPEN_QUESTION))
+
+
+def _asked_about(snapshots: Mapping[Any, PolicySnapshot], policy_id: int, tool: str) -> str | None:
+    rule = policy_of(snapshots[policy_id]).rule_for(tool)
+    return rule.provider if rule else None

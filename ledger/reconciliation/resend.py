@@ -15,6 +15,7 @@ import logging
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -30,11 +31,14 @@ from ledger.models import Attempt, Provider
 from ledger.models.ids import leave_id, sender_id
 from ledger.policies import rule_in_force, rule_of, rule_of_next_send
 from ledger.providers.base import AdapterMisconfigured, SendAnswer, SendingAdapter, SentKind
+from ledger.providers.pace import shared
 from ledger.providers.registry import sender_for
 from ledger.pulses import beat
+from ledger.reconciliation.apart import apart, is_locked
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.runner import provider_named, question_about
+from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.policy import Rule
 from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.reports import ErrorClass, Reported
@@ -87,14 +91,17 @@ class _Pass:
 
 def send_once(*, at_most: int = BATCH) -> SendReport:
     """Send what is due, at most so many or for a few seconds. One that cannot be reached is tried once in a
-    pass, so that an outage costs the attempts that wait for it nothing."""
+    pass, so that an outage costs the attempts that wait for it nothing. One that fails keeps no other
+    waiting."""
     this = _Pass(sender_id(), SendReport())
     ends_at = monotonic_s() + PASS_S
-    for attempt_id in due_sends(at_most=LOOKED_AT):
-        if this.report.sent >= at_most or monotonic_s() >= ends_at:
-            this.report.more = True
-            break
-        _try(this, attempt_id)
+    with shared(SharedTurns()):
+        for attempt_id in due_sends(at_most=LOOKED_AT):
+            if this.report.sent >= at_most or monotonic_s() >= ends_at:
+                this.report.more = True
+                break
+            if not is_locked(attempt_id):
+                apart(attempt_id, partial(_try, this, attempt_id))
     put_off(this.rests)
     this.report.resting = len(this.rests)
     beat("send")
@@ -148,13 +155,16 @@ def _send(sent: Attempt, way: _Way, life: str) -> SendAnswer:
     if isinstance(again, LeaveRefused):
         why = ", ".join(again.reasons) or again.problem
         return SendAnswer(kind=SentKind.NOT_SENT, detail=f"Leave did not hold until it was sent: {why}")
-    left_s = _lease_left_s(again.attempt)
+    asked_at = monotonic_s()
+    ends_at = asked_at + min(_lease_left_s(again.attempt), SEND_S)
+    question = question_about(sent)
+    fault_point("sender.before_send")
+    left_s = ends_at - monotonic_s()
     if left_s <= 0:
         return SendAnswer(kind=SentKind.NOT_SENT, detail="The lease was over before it was sent.")
-    fault_point("sender.before_send")
     try:
-        with all_within(min(left_s, SEND_S)):
-            return way.adapter.send(question_about(sent))
+        with all_within(left_s):
+            return way.adapter.send(question)
     except Exception as error:
         logger.exception("The adapter of provider %s failed to send %s", way.provider.name, sent.pk)
         return SendAnswer(kind=SentKind.UNKNOWN, detail=f"{type(error).__name__}: {error}"[:1000])
@@ -198,8 +208,9 @@ def _as_report(worker_id: str, answer: SendAnswer) -> OutcomeReport:
 def _note(this: _Pass, provider: Provider, answer: SendAnswer) -> None:
     if answer.reachable is None:
         return
-    note_answer(provider, LookedUpKind.FOUND if answer.reachable else LookedUpKind.UNAVAILABLE)
-    if not answer.reachable:
+    kind = LookedUpKind.FOUND if answer.reachable else LookedUpKind.UNAVAILABLE
+    note_answer(provider, kind, refused_credential=answer.refused_credential)
+    if not answer.reachable or answer.refused_credential:
         this.gone.add(provider.pk)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent
+from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent, join_late
 from ledger.models import Approval, Attempt
 from ledger.pulses import beat
+from ledger.queries.parked import operations_with_parked_facts
+from ledger.reconciliation.apart import apart, unless_locked
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 
@@ -17,27 +20,34 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class SweepReport:
-    """How many of each one pass ended."""
+    """How many of each one pass ended; `joined`: operations whose parked facts it applied."""
 
     leases: int
     approvals: int
     not_started: int
+    joined: int
 
 
 def sweep_once(*, at_most: int = BATCH) -> SweepReport:
-    """End what is over by the database's clock. Each in a transaction of its own that looks again."""
+    """End what is over by the database's clock. Each in a transaction of its own that looks again; one that
+    is locked, or fails, waits for the next pass and keeps no other waiting."""
     now = database_clock()
     report = SweepReport(
         leases=_each(_leases_over(now, at_most), lambda pk: end_send_lease(attempt_id=pk)),
         approvals=_each(_approvals_over(now, at_most), lambda pk: end_approval(attempt_id=pk)),
         not_started=_each(_never_started(now, at_most), lambda pk: end_wait_for_agent(attempt_id=pk)),
+        joined=sum(map(_join, operations_with_parked_facts(at_most))),
     )
     beat("sweep")
     return report
 
 
 def _each(attempt_ids: list[str], end: Callable[[str], bool]) -> int:
-    return sum(durable(lambda pk=pk: end(pk)) for pk in attempt_ids)  # type: ignore[misc]
+    return sum(unless_locked(pk, partial(end, pk)) for pk in attempt_ids)
+
+
+def _join(operation_id: str) -> bool:
+    return bool(apart(operation_id, lambda: durable(lambda: join_late(operation_id=operation_id))))
 
 
 def _leases_over(now: datetime, at_most: int) -> list[str]:

@@ -88,7 +88,8 @@ class Now:
 
     `keys`: the key that asks, or all of the agent's where the ledger sends. `rule_hash`: that of the tool's
     rule in the current policy, None where it refuses the tool. `attempts_used`: attempts given leave before
-    this send. `approval`: None only where a page asks whether this could be approved; leave passes one, or
+    this send. `budget_short`: why the run's budget does not allow it, in words; empty where it does.
+    `approval`: None only where a page asks whether this could be approved; leave passes one, or
     NO_APPROVAL.
     """
 
@@ -101,7 +102,7 @@ class Now:
     rule_hash: str | None
     max_attempts: int
     attempts_used: int
-    budget_left: bool
+    budget_short: tuple[str, ...]
     approval: ApprovalFacts | None
 
 
@@ -112,9 +113,11 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Refused:
-    """At least one reason stands against it; all of them, in the fixed order."""
+    """At least one reason stands against it; all of them, in the fixed order. `because`: the budget's
+    figures, in the words that button, answer and event share."""
 
     reasons: tuple[Reason, ...]
+    because: tuple[str, ...] = ()
 
     @property
     def first(self) -> Reason:
@@ -127,7 +130,7 @@ Predicate = Callable[[Then, Now], bool]
 def check_authority(then: Then, now: Now) -> Allowed | Refused:
     """May this be sent now? Every row is asked, so the answer lists every reason at once."""
     reasons = tuple(reason for reason, refuses in ROWS if refuses(then, now))
-    return Refused(reasons) if reasons else Allowed()
+    return Refused(reasons, now.budget_short) if reasons else Allowed()
 
 
 def covers_tool(scopes: Iterable[str], tool: str) -> bool:
@@ -218,7 +221,7 @@ ROWS: tuple[tuple[Reason, Predicate], ...] = (
     (Reason.POLICY_CHANGED, _rule_changed),
     (Reason.KEY_WINDOW_OVER, _key_window_over),
     (Reason.ATTEMPTS_USED_UP, _attempts_used_up),
-    (Reason.BUDGET_EXHAUSTED, lambda _, now: not now.budget_left),
+    (Reason.BUDGET_EXHAUSTED, lambda _, now: bool(now.budget_short)),
     (Reason.APPROVAL_USED, _approval_row(lambda approval, _: approval.used)),
     (Reason.APPROVAL_EXPIRED, _approval_row(lambda approval, at: at >= approval.expires_at)),
     (Reason.APPROVAL_STALE, _approval_row(lambda approval, _: not approval.digest_equal)),

@@ -7,6 +7,7 @@ LOOK_UP_FIRST_S = 2.0
 LOOK_UP_MOST_S = 300.0
 
 # Asking a provider again that could not be reached: a probe at least every 30 s.
+PROBE_LEAST_S = 0.5
 PROBE_FIRST_S = 1.0
 PROBE_MOST_S = 30.0
 
@@ -32,8 +33,8 @@ def look_up_backoff_s(tries: int, *, roll: float) -> float:
 
 
 def probe_backoff_s(tries: int, *, roll: float) -> float:
-    """Before a provider that could not be reached is asked again; never above 30 s."""
-    return backoff_s(tries, first_s=PROBE_FIRST_S, most_s=PROBE_MOST_S, roll=roll)
+    """Before a provider that could not be reached is asked again: never at once, and never above 30 s."""
+    return max(PROBE_LEAST_S, backoff_s(tries, first_s=PROBE_FIRST_S, most_s=PROBE_MOST_S, roll=roll))
 
 
 def resend_backoff_s(tries: int, *, roll: float) -> float:

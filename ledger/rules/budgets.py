@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ledger.rules.amounts import COUNTED, TOOL_CALLS, Amount, amount_text
 from ledger.rules.states import State
 
-Units = Mapping[str, int]
+Units = Mapping[str, Amount]
 
-TOOL_CALLS = "tool_calls"
 DEFAULT_COST: Units = {TOOL_CALLS: 1}
 
 # An attempt that had leave keeps its reservation while it may still turn out to have happened.
@@ -41,8 +41,8 @@ class Entry:
 
     kind: EntryKind
     unit: str
-    reserved_change: int
-    spent_change: int
+    reserved_change: Amount
+    spent_change: Amount
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,29 @@ class Account:
     """One limit of a run; `limit` None counts without limiting."""
 
     unit: str
-    limit: int | None
-    reserved: int
-    spent: int
+    limit: Amount | None
+    reserved: Amount
+    spent: Amount
+
+
+@dataclass(frozen=True)
+class Short:
+    """One limit that a send would pass, or that is passed already; `wanted` None: not to be shown."""
+
+    unit: str
+    limit: Amount
+    reserved: Amount
+    spent: Amount
+    wanted: Amount | None
+
+    @property
+    def words(self) -> str:
+        """The same on the button, in the answer and in the event."""
+        wanted = "[masked]" if self.wanted is None else amount_text(self.wanted)
+        return (
+            f"{self.unit}: limit {amount_text(self.limit)}, reserved {amount_text(self.reserved)}, "
+            f"spent {amount_text(self.spent)}, wanted {wanted}"
+        )
 
 
 def entries_for(
@@ -84,9 +104,26 @@ def entries_for(
     return _entries(EntryKind.VOID, released=held.reserved, spent={})
 
 
-def budget_left(accounts: Iterable[Account], cost: Units) -> bool:
-    """Does one more send of this cost fit every limit? An account already over its limit fits nothing."""
-    return all(_fits(account, cost.get(account.unit, 0)) for account in accounts)
+def shortages(accounts: Iterable[Account], cost: Units, *, masked: bool = False) -> tuple[Short, ...]:
+    """The limits of a run that one more send of this cost would pass, units by alphabet; none: it fits.
+
+    An account over its limit already fits nothing. `masked`: money in the cost is not to be shown.
+    """
+    found = {account.unit: account for account in accounts}
+    unnamed = limit_of_unnamed(found.values())
+    found |= {unit: Account(unit, unnamed, 0, 0) for unit in cost if unit not in found}
+    return tuple(
+        Short(unit, account.limit, account.reserved, account.spent, _shown(unit, cost, masked=masked))
+        for unit, account in sorted(found.items())
+        if account.limit is not None and not _fits(account, cost.get(unit, 0))
+    )
+
+
+def limit_of_unnamed(accounts: Iterable[Account]) -> int | None:
+    """The limit of a unit that the run has no account in: none where the run limits no money at all, else 0,
+    so that no other currency and no other spelling slips past the limit that was meant."""
+    limits_money = any(account.limit is not None and account.unit not in COUNTED for account in accounts)
+    return 0 if limits_money else None
 
 
 def overrun_units(accounts: Iterable[Account]) -> tuple[str, ...]:
@@ -94,7 +131,11 @@ def overrun_units(accounts: Iterable[Account]) -> tuple[str, ...]:
     return tuple(account.unit for account in accounts if not _fits(account, 0))
 
 
-def _fits(account: Account, more: int) -> bool:
+def _shown(unit: str, cost: Units, *, masked: bool) -> Amount | None:
+    return None if masked and unit in cost and unit not in COUNTED else cost.get(unit, 0)
+
+
+def _fits(account: Account, more: Amount) -> bool:
     return account.limit is None or account.reserved + account.spent + more <= account.limit
 
 

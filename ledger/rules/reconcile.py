@@ -46,16 +46,22 @@ class Record:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """One answer. `canary_seen` False: the look-up could not see an object known to exist either."""
+    """One answer. `canary_seen` False: the look-up could not see an object known to exist either.
+    `refused_credential`: what the provider would not take, by name; somebody has to mend it. `endless`:
+    unavailable not because the provider is, but because its listing could not be read to an end."""
 
     kind: LookedUpKind
     records: tuple[Record, ...] = ()
     canary_seen: bool | None = None
     detail: str = ""
+    refused_credential: str = ""
+    endless: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.records) != (self.kind is LookedUpKind.FOUND):
             raise ValueError(f"a look-up answered {self.kind} with {len(self.records)} records")
+        if self.endless and self.kind is not LookedUpKind.UNAVAILABLE:
+            raise ValueError(f"an endless listing was answered {self.kind}")
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class Follows:
     `negative_counted` and `check_counted`: this answer adds one to `negatives` and sets `last_negative_at`,
     or adds one to `checks`. `found`: something exists that no earlier attempt is tied to; from now on that is
     positive evidence, whatever row decided. `duplicate_counted`: two effects of one attempt were seen.
+    `refused`: why authority would not let it be sent again, where that is what decided.
     `may_escalate`: age alone may call a person, because the provider was reachable or the key window is about
     to close.
     """
@@ -113,6 +120,7 @@ class Follows:
     found: bool = False
     duplicate_counted: bool = False
     may_escalate: bool = False
+    refused: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +177,7 @@ class _Case:
 
     @property
     def decides_nothing(self) -> bool:
-        return self.absent_too_early or self.in_progress
+        return self.absent_too_early or self.in_progress or self.looked_up.endless
 
     @property
     def key_window_over(self) -> bool:
@@ -366,7 +374,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "authority_refused",
         lambda case: case.absent and bool(case.refused),
-        _to_review(ReviewReason.AUTHORITY_REFUSED),
+        lambda case: replace(_to_review(ReviewReason.AUTHORITY_REFUSED)(case), refused=case.refused),
     ),
     Row(
         "attempts_used_up",

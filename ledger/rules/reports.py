@@ -63,7 +63,8 @@ class ReportFacts:
     `other_confirmed`: another attempt of the operation is. `same_effect`: the report names the reference of
     the confirmed attempt. `second_reference`: it names another provider request id than the one stored.
     `contradicted`: a success report, receipt or finding is already in hand. `found_absent`: a coming send
-    would rest on a look-up's *absent*. `no_new_send`: cancelled or rejected.
+    would rest on a look-up's *absent*. `no_new_send`: cancelled or rejected. `other_content`: the report is
+    about other arguments than the attempt's.
     """
 
     state: State
@@ -77,6 +78,7 @@ class ReportFacts:
     contradicted: bool
     found_absent: bool
     no_new_send: bool
+    other_content: bool = False
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,11 @@ ROWS: tuple[Row, ...] = (
         "receipt_is_evidence",
         lambda facts, report: report.succeeded and facts.reason in RECEIPT_IS_ONLY_EVIDENCE,
         _evidence,
+    ),
+    (
+        "other_content",
+        lambda facts, report: facts.other_content and (report.succeeded or report.receipt),
+        lambda _facts, _report: _to(State.MANUAL_REVIEW, ReviewReason.HASH_MISMATCH),
     ),
     (
         "receipt",

@@ -85,6 +85,7 @@ class EventKind(StrEnum):
     PROVIDER_REQUEST = "attempt.provider_request"
     OUTCOME_REPORTED = "attempt.outcome_reported"
     VARIANT_SEEN = "attempt.variant_seen"
+    POSTED_AGAIN = "attempt.posted_again"
     LOOKED_UP = "attempt.looked_up"
     CONFLICT = "attempt.conflict"
     REASON_CHANGED = "review.reason_changed"
@@ -106,6 +107,13 @@ class EventKind(StrEnum):
     DELIVERY_REDELIVERED = "delivery.redelivered"
     OVERRUN = "budget.overrun"
     CONFLICT_DECIDED = "attempt.conflict_decided"
+
+
+class FactKind(StrEnum):
+    """What an agent can say about a send, also before the ledger knows of it."""
+
+    OUTCOME = "outcome"
+    PROVIDER_REQUEST = "provider_request"
 
 
 class DecisionKind(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from ledger.models import Attempt
 from ledger.queries.arguments import stored_args
 from ledger.rules.canonical import canonical_bytes, content_hash
-from ledger.rules.pointers import below, pointer
+from ledger.rules.masks import MASKED, hides, masked, present
+from ledger.rules.pointers import below
 from ledger.rules.policy import Rule
 from review.queries.marked import deceptive_characters, marked_text
 from review.queries.page import Arguments, Comparison, DiffSide, FieldChange
@@ -18,7 +18,6 @@ from review.queries.values import ContentHash
 
 INLINE_BYTES = 32 * 1024
 MOST_CHANGES = 100
-MASKED = "[masked]"
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^"{}\[\],:]+', re.DOTALL)
 
@@ -26,9 +25,9 @@ _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}\[\],:]|[^"{}\[\],:]+', re
 def arguments_of(attempt: Attempt, rule: Rule | None, *, in_full: bool = False) -> Arguments:
     """The arguments of an attempt; longer than 32 kB only where they were asked for in full."""
     stored = bytes(attempt.args_bytes) if attempt.args_bytes is not None else None
-    mask = _present(rule.mask if rule else (), attempt)
+    mask = present(stored_args(attempt), rule.mask) if rule and rule.mask else ()
     shown = stored is not None and (in_full or len(stored) <= INLINE_BYTES)
-    text = indented(_masked_text(stored, mask)) if stored is not None and shown else ""
+    text = indented(_text(attempt, stored, mask)) if stored is not None and shown else ""
     segments = marked_text(text)
     return Arguments(
         known=stored is not None,
@@ -95,8 +94,7 @@ def _verdict(attempt: Attempt, other: Attempt, *, known: bool) -> DiffSide:
 def _seen(path: str, leaves: Mapping[str, str], mask: tuple[str, ...]) -> str | None:
     if path not in leaves:
         return None
-    hidden = any(f"{path}/".startswith(f"{masked}/") for masked in mask)
-    return MASKED if hidden else leaves[path]
+    return MASKED if hides(mask, path) else leaves[path]
 
 
 def _leaves(path: str, value: object) -> dict[str, str]:
@@ -115,29 +113,9 @@ def _all_leaves(children: Iterable[tuple[str, object]]) -> dict[str, str]:
     return found
 
 
-def _present(mask: Iterable[str], attempt: Attempt) -> tuple[str, ...]:
-    if not mask:
-        return ()
-    args = stored_args(attempt)
-    return tuple(path for path in mask if pointer(args, path) is not None)
-
-
-def _masked_text(stored: bytes, mask: tuple[str, ...]) -> str:
-    if not mask:
-        return stored.decode()
-    args = json.loads(stored)
-    for path in mask:
-        _hide(args, path)
-    return canonical_bytes(args).decode()
-
-
-def _hide(args: Any, path: str) -> None:
-    above, _, last = path.rpartition("/")
-    holder = pointer(args, above)
-    if isinstance(holder, list):
-        holder[int(last)] = MASKED
-    elif isinstance(holder, dict):
-        holder[last.replace("~1", "/").replace("~0", "~")] = MASKED
+def _text(attempt: Attempt, stored: bytes, mask: tuple[str, ...]) -> str:
+    """The stored bytes themselves, unless something in them is hidden."""
+    return (canonical_bytes(masked(stored_args(attempt) or {}, mask)) if mask else stored).decode()
 
 
 def _line(depth: int) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from django.db.models import Count, Window
 
 from ledger.lifecycle.case import Case
-from ledger.models import Attempt, Decision, Event, LookUp, Operation, ReviewItem
+from ledger.models import Attempt, Decision, Event, LookUp, Operation, Provider, ReviewItem
 from ledger.rules.canonical import canonical_bytes
+from ledger.rules.masks import Veil
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
@@ -30,8 +31,9 @@ def chain_views(case: Case, this: Attempt) -> tuple[AttemptView, ...]:
     return tuple(_attempt_view(attempt, this, numbers, case.items) for attempt in case.attempts)
 
 
-def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
-    """One query."""
+def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evidence:
+    """Two queries."""
+    provider = provider_of(attempt, rule)
     every = LookUp.objects.filter(attempt=attempt).annotate(total=Window(Count("pk")))
     lookups = list(every.order_by("-answered_at", "-pk")[:NEWEST_LOOKUPS])
     ends_at = key_window_end(attempt, rule)
@@ -41,8 +43,11 @@ def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
         success_reported=attempt.success_reported,
         dispatched_at=attempt.dispatched_at,
         lease_until=attempt.lease_until,
-        lookups=tuple(_lookup_view(lookup) for lookup in lookups),
+        lookups=tuple(_lookup_view(lookup, veil) for lookup in lookups),
         lookups_total=getattr(lookups[0], "total", 0) if lookups else 0,
+        provider=rule.provider or "",
+        refused_credential=provider.refused_credential if provider else "",
+        credential_refused_since=provider.credential_refused_since if provider else None,
         checks=attempt.checks,
         max_checks=rule.max_checks,
         next_check_at=attempt.next_check_at,
@@ -51,6 +56,12 @@ def evidence_of(attempt: Attempt, rule: Rule, now: datetime) -> Evidence:
         key_window_ends_at=ends_at,
         key_window_left_s=None if ends_at is None else max(0.0, (ends_at - now).total_seconds()),
     )
+
+
+def provider_of(attempt: Attempt, rule: Rule) -> Provider | None:
+    if rule.provider is None:
+        return None
+    return Provider.objects.filter(tenant_id=attempt.tenant_id, name=rule.provider).first()
 
 
 def decisions_of(attempt: Attempt) -> list[Decision]:
@@ -66,11 +77,11 @@ def decision_view(decision: Decision) -> DecisionView:
     )
 
 
-def events_of(operation: Operation, attempts: list[Attempt]) -> tuple[EventView, ...]:
+def events_of(operation: Operation, attempts: list[Attempt], veil: Veil) -> tuple[EventView, ...]:
     """The newest 100, newest first; one query."""
     numbers = {attempt.pk: attempt.number for attempt in attempts}
     newest = operation.events.order_by("-sequence")[:NEWEST_EVENTS]
-    return tuple(_event_view(event, numbers) for event in newest)
+    return tuple(_event_view(event, numbers, veil) for event in newest)
 
 
 def _attempt_view(
@@ -99,19 +110,19 @@ def _reason_words(attempt: Attempt) -> str:
     return REASON_WORDS[ReviewReason(attempt.reason)] if attempt.reason else plain(attempt.failure)
 
 
-def _lookup_view(lookup: LookUp) -> LookUpView:
+def _lookup_view(lookup: LookUp, veil: Veil) -> LookUpView:
     return LookUpView(
         at=lookup.answered_at,
         answer=lookup.answer,
         words=ANSWER_WORDS.get(lookup.answer, plain(lookup.answer)),
-        detail=lookup.detail,
+        detail=veil.over_text(lookup.detail),
         decided_row=lookup.row,
-        records=tuple(_record_view(record) for record in lookup.records),
+        records=tuple(_record_view(record, veil) for record in lookup.records),
     )
 
 
-def _record_view(record: dict[str, Any]) -> RecordView:
-    data = canonical_bytes(record.get("data") or {}).decode()
+def _record_view(record: dict[str, Any], veil: Veil) -> RecordView:
+    data = canonical_bytes(veil.over(record.get("data") or {})).decode()
     return RecordView(
         reference=str(record.get("reference") or ""),
         content=str(record.get("content", "")),
@@ -126,7 +137,7 @@ def _cut(text: str) -> str:
     return f"{text[:RECORD_CHARACTERS]}… [{len(text)} characters]"
 
 
-def _event_view(event: Event, numbers: dict[str, int]) -> EventView:
+def _event_view(event: Event, numbers: dict[str, int], veil: Veil) -> EventView:
     return EventView(
         sequence=event.sequence,
         kind=event.kind,
@@ -134,6 +145,6 @@ def _event_view(event: Event, numbers: dict[str, int]) -> EventView:
         actor=event.actor,
         at=event.at,
         attempt_number=numbers.get(event.attempt_id or ""),
-        data=event.body,
+        data=veil.over_text(event.body),
         hash=ContentHash(event.hash),
     )

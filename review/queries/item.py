@@ -12,9 +12,10 @@ from ledger.approvals import Binding, binding_of
 from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
-from ledger.policies import rule_of, rule_of_next_send
+from ledger.policies import hiding_too, rule_as_shown, rule_of, rule_of_next_send, veil_over
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import Reason
+from ledger.rules.masks import Veil
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
@@ -94,7 +95,7 @@ def item_page(user: User, item_id: str) -> ItemPage:
 def item_arguments(user: User, item_id: str) -> Arguments:
     """The arguments of an item in full, however long. Raises `NotVisible`."""
     attempt = enter(user, item_id).item.attempt
-    return arguments_of(attempt, rule_of(attempt), in_full=True)
+    return arguments_of(attempt, rule_as_shown(attempt), in_full=True)
 
 
 def _read(user: User, entry: Entry, people: People) -> _Read:
@@ -130,7 +131,8 @@ def _sends_by(read: _Read) -> Rule:
 def _page(read: _Read) -> ItemPage:
     item, attempt, now = read.entry.item, read.attempt, read.now
     operation, reason = attempt.operation, ReviewReason(item.reason)
-    sentence, closing = sentence_of(attempt, read.rule), _closing(read)
+    shown, veil = rule_as_shown(attempt), veil_over(attempt)
+    sentence, closing = sentence_of(attempt, shown), _closing(read)
     return ItemPage(
         item_id=item.pk,
         tenant=tenant_view(read.entry.tenant),
@@ -162,22 +164,22 @@ def _page(read: _Read) -> ItemPage:
         claim=claim_of(item, read.user.pk, now),
         ledger_sends=_by_ledger(read),
         next_step=next_step(item, read.rule, _approval_to_come(read), now, sends_by=_sends_by(read)),
-        evidence=evidence_of(attempt, read.rule, now),
-        arguments=arguments_of(attempt, read.rule),
+        evidence=evidence_of(attempt, read.rule, veil, now),
+        arguments=arguments_of(attempt, shown),
         then_now=then_now_rows(read.standpoint),
         may_send_now=not read.standpoint.refused,
         provider_keeps_keys=(read.binding.rule if read.binding else read.rule).idempotent,
         policy_changes=policy_changes(read.standpoint),
         chain=chain_views(read.case, attempt),
-        comparisons=_comparisons(read),
+        comparisons=_comparisons(read, shown),
         twins=_twins(attempt),
         votes=read.votes,
         ballot=ballot_of(read.binding, now),
         actions=_actions(read),
         assignees=_assignees(read),
-        agent_words=_agent_words(attempt),
+        agent_words=_agent_words(attempt, veil),
         decisions=tuple(decision_view(decision) for decision in read.decisions),
-        events=events_of(operation, read.case.attempts),
+        events=events_of(operation, read.case.attempts, veil),
         events_total=operation.event_count,
         head=operation.event_count,
         rights=read.entry.rights,
@@ -230,20 +232,24 @@ def _twins(attempt: Attempt) -> tuple[TwinView, ...]:
     )
 
 
-def _comparisons(read: _Read) -> tuple[Comparison, ...]:
-    """Against the newest attempts of the operation with other content."""
+def _comparisons(read: _Read, shown: Rule) -> tuple[Comparison, ...]:
+    """Against the newest attempts of the operation with other content, perhaps of another tool; what either
+    hides stays hidden."""
     others = [other for other in reversed(read.case.attempts) if other.args_hash != read.attempt.args_hash]
-    return tuple(compared(read.attempt, other, read.rule.mask) for other in others[:MOST_COMPARED])
+    return tuple(
+        compared(read.attempt, other, hiding_too(shown, rule_as_shown(other)).mask)
+        for other in others[:MOST_COMPARED]
+    )
 
 
-def _agent_words(attempt: Attempt) -> AgentWords:
+def _agent_words(attempt: Attempt, veil: Veil) -> AgentWords:
     operation = attempt.operation
     return AgentWords(
-        actor=marked_text(attempt.actor),
+        actor=marked_text(veil.over_text(attempt.actor)),
         run=operation.run.name if operation.run else "",
         step=operation.step,
         task_id=operation.task_id,
-        cancel_reason=marked_text(operation.cancel_reason),
+        cancel_reason=marked_text(veil.over_text(operation.cancel_reason)),
     )
 
 

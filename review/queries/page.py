@@ -39,7 +39,8 @@ class LookUpView:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is in hand about one attempt. `lookups`: the newest five, newest first."""
+    """What is in hand about one attempt. `lookups`: the newest five, newest first. `refused_credential`: what
+    its provider does not take; somebody who runs the ledger has to mend it."""
 
     provider_request_id: str
     result_ref: str
@@ -57,6 +58,9 @@ class Evidence:
     key_window_left_s: (
         float | None
     )  # 0 when over; None: no window (never sent, or the provider keeps no keys)
+    provider: str = ""
+    refused_credential: str = ""
+    credential_refused_since: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from ledger.authority import facts_now, facts_then, keys_of
+from ledger.budgets import accounts_of
 from ledger.models import ApiKey, Attempt, BudgetAccount, Operation
-from ledger.policies import InForce, rule_in_force
+from ledger.policies import InForce, hiding_too, rule_in_force, rule_now
+from ledger.queries.arguments import stored_args
+from ledger.rules.amounts import COUNTED, Amount, amount_text
 from ledger.rules.authority import ApprovalFacts, Now, Reason, Refused, Then, check_authority
+from ledger.rules.costs import CostUnreadable, cost_of, is_cost_masked
+from ledger.rules.masks import MASKED, hides
 from ledger.rules.policy import Rule
-from review.queries.arguments import MASKED, changes_between
+from review.queries.arguments import changes_between
 from review.queries.page import FieldChange, ThenNow
 from review.queries.words import AUTHORITY_WORDS, plain
 
@@ -28,6 +33,7 @@ class Standpoint:
     then: Then
     now: Now
     limited: Sequence[BudgetAccount]
+    costs: str
 
     @property
     def refused(self) -> tuple[Reason, ...]:
@@ -62,13 +68,29 @@ def standpoint_of(attempt: Attempt, *, rule: Rule, now: datetime) -> Standpoint:
         then=facts_then(attempt, with_approval=True),
         now=facts_now(operation, attempt, keys=keys, now=now, approval=None),
         limited=_limited(operation.run_id),
+        costs=_costs(attempt, rule_now(attempt)) if operation.run_id else "",
     )
 
 
 def _limited(run_id: int | None) -> Sequence[BudgetAccount]:
-    if run_id is None:
-        return ()
-    return list(BudgetAccount.objects.filter(run_id=run_id, limit__isnull=False).order_by("pk"))
+    """The accounts with a limit, what the ledger counts before money."""
+    accounts = () if run_id is None else accounts_of(run_id)
+    limited = [account for account in accounts if account.limit is not None]
+    return sorted(limited, key=lambda account: (account.unit not in COUNTED, account.unit))
+
+
+def _costs(attempt: Attempt, rule: Rule) -> str:
+    """What one send takes, where that is more than a call; empty where it is not."""
+    if rule.cost is None:
+        return ""
+    if is_cost_masked(rule):
+        return MASKED
+    try:
+        cost = cost_of(rule, stored_args(attempt))
+    except CostUnreadable as problem:
+        return f"what cannot be read: {problem}"
+    money = [_amount(amount, unit) for unit, amount in cost.items() if unit not in COUNTED]
+    return ", ".join(money) or "no money"
 
 
 def then_now_rows(seen: Standpoint) -> tuple[ThenNow, ...]:
@@ -100,6 +122,8 @@ def _row(line: _Line, seen: Standpoint, refused: frozenset[Reason]) -> ThenNow:
         words = "The rule changed since: a new send needs approval under the current one."
     elif Reason.KEY_WINDOW_OVER in against:
         words = f"A repeat may be a second effect: {_unprotected(seen)}."
+    elif Reason.BUDGET_EXHAUSTED in against:
+        words = f"{words} {'; '.join(seen.now.budget_short)}."
     return ThenNow(
         name=line.name,
         then=line.then if isinstance(line.then, str) else line.then(seen),
@@ -142,7 +166,8 @@ def _moment(moment: datetime | None, otherwise: str) -> str:
 def _target_then(seen: Standpoint) -> str:
     if seen.then.target is None:
         return "none named"
-    return MASKED if seen.rule.target in seen.rule.mask else seen.then.target or "missing"
+    mask = hiding_too(seen.rule, seen.in_force.rule).mask
+    return MASKED if hides(mask, seen.rule.target or "") else seen.then.target or "missing"
 
 
 def _target_now(seen: Standpoint) -> str:
@@ -160,8 +185,22 @@ def _window_now(seen: Standpoint) -> str:
     return f"{'open' if ends_at > seen.now.at else 'over'}, ends {_moment(ends_at, '')}"
 
 
-def _budget(seen: Standpoint, words: Callable[[BudgetAccount], str]) -> str:
-    return ", ".join(words(account) for account in seen.limited) or "no limit"
+def _budget_then(seen: Standpoint) -> str:
+    limits = (_amount(account.limit, account.unit) for account in seen.limited)
+    return ", ".join(f"at most {limit}" for limit in limits) or "no limit"
+
+
+def _budget_now(seen: Standpoint) -> str:
+    left = ", ".join(
+        f"{amount_text(account.left or 0)} of {_amount(account.limit, account.unit)} left"
+        for account in seen.limited
+    )
+    takes = f"; a send takes {seen.costs}" if seen.costs else ""
+    return f"{left or 'no limit'}{takes}"
+
+
+def _amount(amount: Amount | None, unit: str) -> str:
+    return f"{amount_text(amount or 0)} {plain(unit)}"
 
 
 _LINES: tuple[_Line, ...] = (
@@ -228,10 +267,8 @@ _LINES: tuple[_Line, ...] = (
     _Line(
         "Budget",
         (Reason.BUDGET_EXHAUSTED,),
-        lambda seen: _budget(seen, lambda account: f"at most {account.limit} {plain(account.unit)}"),
-        lambda seen: _budget(
-            seen, lambda account: f"{account.left} of {account.limit} {plain(account.unit)} left"
-        ),
+        _budget_then,
+        _budget_now,
     ),
 )
 

@@ -9,6 +9,7 @@ HOMES = ("ledger/transactions.py", "ledger/models/ids.py")
 SPANS_MAY_BE_MEASURED_IN = (
     "ledger/management/local/",
     "ledger/client/",
+    "ledger/dialling",
     "ledger/http",
     "ledger/providers/pace.py",
     "dashboard/management/",

@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 OPEN_TO_ALL = {"config.health.healthz", "config.health.readyz", "config.metrics.metrics"}
 UNAUTHORIZED = 401
-DECLARED = {"public", "view", "decide", "administer"}
+DECLARED = {"public", "view", "decide", "administer", "audit"}
 
 
 def test_every_page_declares_who_may_open_it() -> None:

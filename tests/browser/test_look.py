@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import expect
 
+from ledger import lifecycle
+from ledger.fsck import kept, run_fsck
+from ledger.lifecycle import OutcomeReport, Told
+from ledger.models import FsckForm, FsckRun, ParkedFact
+from ledger.models.ids import attempt_id
 from ledger.rules.reconcile import LookedUpKind
-from review import decisions
+from ledger.transactions import durable
+from review import decisions, parked
 from tests.browser.conftest import Desk, OpenDesk
 from tests.support import make
 from tests.support.cast import Cast
 
 WIDTHS = (1280, 360)
+RED = {
+    "started_at": datetime(2026, 11, 27, 3, 17, tzinfo=UTC),
+    "ended_at": datetime(2026, 11, 27, 3, 19, 40, tzinfo=UTC),
+    "findings_count": 23,
+    "counts": {"acme": 21, "": 1, "globex": 1},
+    "findings": [
+        {
+            "invariant": "uses_equal_what_was_sent",
+            "tenant": "acme",
+            "subject_id": "att_01m8mhqmxxttp37e31mqs98jgm",
+            "detail": "was sent with other arguments or under another rule than approved",
+        },
+        {
+            "invariant": "triggers_are_there_and_enabled",
+            "tenant": "",
+            "subject_id": "ledger_event pgtrigger_append_only_0a1b2",
+            "detail": "is disabled",
+        },
+    ],
+}
 REFUSED_PAGES = ("nothing-here", "unreadable-filter", "no-tenant")
 
 
@@ -28,7 +55,11 @@ def pages(people: Cast) -> Mapping[str, str]:
     make.send(people.key, make.fresh(superseded))
     first = make.dispatched(people.key, make.REFUND)
     variant = make.item_of(make.variant(people.key, first, {**make.ARGS[make.REFUND], "amount": 900}))
+    fact = parked_facts(people)
     return {
+        "parked": "/review/parked/",
+        "parked-dismissed": "/review/parked/?show=dismissed",
+        "parked-fact": f"/review/parked/{fact.pk}/",
         "queue": "/review/",
         "queue-empty": "/review/?tab=mine",
         "queue-decided": "/review/?tab=decided",
@@ -53,6 +84,27 @@ def pages(people: Cast) -> Mapping[str, str]:
     }
 
 
+def parked_facts(people: Cast) -> ParkedFact:
+    """Reports about nothing known: with candidates and a note, as long as they come, and dismissed."""
+    sent = make.for_a_person(people.key, args={"title": "Printer p\u0430ypal"})
+    succeeded = OutcomeReport("worker-1", "succeeded", "res_9", "req_77fa01", args_hash=sent.args_hash)
+    words = "<b>no</b> \u202e" + "x" * 300
+    failed = OutcomeReport("worker-1", "failed", error_class="timeout", message=words)
+    unknown = OutcomeReport("worker-1", "unknown")
+    told = [
+        (Told(operation_key="invoice:tenant-7:2026-08-11:send"), succeeded),
+        (Told(attempt_id(), "a" * 255), failed),
+        (Told(attempt_id()), unknown),
+        (Told(attempt_id()), unknown),
+    ]
+    for about, report in (*told, told[0]):
+        durable(lambda a=about, r=report: lifecycle.take_outcome(key=people.key, told=a, report=r))  # type: ignore[misc]
+    first, *_, last = ParkedFact.objects.order_by("parked_at")
+    parked.note(people.operator, first.pk, why="Asked the provider; they look for it.")
+    parked.dismiss(people.operator, last.pk, why="A test of theirs.")
+    return first
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_page_is_accessible_and_quiet(
@@ -64,6 +116,23 @@ def test_every_page_is_accessible_and_quiet(
     faults += look_at(desk, "sign-in", scheme, width)
     desk.sign_in("approver")
     for name, path in pages(people).items():
+        desk.open(path)
+        faults += look_at(desk, name, scheme, width)
+    assert faults == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_system_page_is_accessible_and_quiet_red_or_not(
+    people: Cast, open_desk: OpenDesk, scheme: str, width: int
+) -> None:
+    desk = open_desk(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    desk.open("/system/")
+    desk.sign_in("admin")
+    faults = look_at(desk, "system-never-run", scheme, width)
+    kept(run_fsck(FsckForm.TOUCHED))
+    FsckRun.objects.create(form=FsckForm.WHOLE, invariants=50, **RED)
+    for name, path in (("system-red", "/system/"), ("queue-red", "/review/")):
         desk.open(path)
         faults += look_at(desk, name, scheme, width)
     assert faults == []

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from ledger.models import FsckRun
+from ledger.transactions import database_clock
 from tests.support import make
 from tests.support.cast import cast
 
@@ -24,6 +26,15 @@ def test_it_counts_attempts_items_and_refusals(client: Client) -> None:
     assert 'ledger_open_items{reason="no_lookup"} 1.0' in text
     assert 'ledger_refused_intents{reason="policy-refused"} 1.0' in text
     assert 'ledger_oldest_attempt_seconds{state="MANUAL_REVIEW"}' in text
+
+
+def test_it_tells_what_the_newest_fsck_found_and_when(client: Client) -> None:
+    now = database_clock()
+    FsckRun.objects.create(form="whole", started_at=now, ended_at=now, invariants=50, findings_count=1)
+    text = client.get("/metrics").content.decode()
+    assert 'ledger_fsck_findings{form="whole"} 1.0' in text
+    assert 'ledger_fsck_age_seconds{form="whole"}' in text
+    assert 'form="touched"' not in text
 
 
 def test_elsewhere_than_in_development_it_wants_the_token(client: Client, settings: Any) -> None:

@@ -1,9 +1,10 @@
 """An agent as a process: it posts its one operation, obeys the directive, and can be stopped at a point.
 
-    LEDGER_URL, LEDGER_API_KEY, PROVIDER_URL, OPERATION_KEY, TOOL, RESOURCE, ARGS (JSON), STOP_AT (or empty)
+    LEDGER_URL, LEDGER_API_KEY, PROVIDER_URL, OPERATION_KEY, TOOL, RESOURCE, ARGS (JSON), STOP_AT, FREEZE_AT
 
 Every line on standard output is JSON: first what it was told, then the point it stands still at, or how it
-ended. Where it stands still it waits for its SIGKILL.
+ended. At the point STOP_AT it waits for its SIGKILL; at FREEZE_AT it is stopped (SIGSTOP) and goes on when it
+is continued. Both may be empty.
 """
 
 import json
@@ -21,7 +22,10 @@ def say(**what: Any) -> None:
 
 
 def stand_still(point: str, **what: Any) -> None:
-    """Wait here to be killed, if this is the point."""
+    """Wait here to be killed, or be stopped, if this is the point."""
+    if os.environ.get("FREEZE_AT") == point:
+        say(at=point, **what)
+        os.kill(os.getpid(), signal.SIGSTOP)
     if os.environ.get("STOP_AT") == point:
         say(at=point, **what)
         signal.pause()

@@ -10,17 +10,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ledger.faults import ARMED
 from ledger.management.commands.create_agent_key import Grant, create_key
-from ledger.models import Attempt, Event, Operation, Provider
+from ledger.models import Attempt, Operation, Provider
 from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, sweep_once
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
 from tests.support import make
-from tests.support.api import WebServer
 from tests.support.cast import Cast
 from tests.support.processes import wait_until
 from tests.support.provider import ProviderProcess
@@ -91,16 +90,24 @@ class Agent:
         return said
 
 
+class Reachable(Protocol):
+    """A web server of the ledger."""
+
+    @property
+    def address(self) -> str: ...
+
+
 @dataclass
 class World:
     """One tenant with one agent, its provider, and the operation the tests are about."""
 
     people: Cast
-    server: WebServer
+    server: Reachable
     provider: ProviderProcess
     database: str
     tool: str = REFUND
     key_text: str = ""
+    operation_key: str = "the-operation"
 
     def prepare(self) -> World:
         make.policy(self.people.tenant, tools=RULES)
@@ -117,18 +124,19 @@ class World:
 
     # --- agents --------------------------------------------------------------------------------------------
 
-    def agent(self, *, stop_at: str = "") -> tuple[str, Agent]:
+    def agent(self, *, stop_at: str = "", freeze_at: str = "") -> tuple[str, Agent]:
         """Start the agent, the same way every time; what it was told at first."""
         agent = Agent(
             {
                 "LEDGER_URL": self.server.address,
                 "LEDGER_API_KEY": self.key_text,
                 "PROVIDER_URL": self.provider.url,
-                "OPERATION_KEY": "the-operation",
+                "OPERATION_KEY": self.operation_key,
                 "TOOL": self.tool,
                 "RESOURCE": RESOURCES[self.tool],
                 "ARGS": json.dumps(ARGS[self.tool]),
                 "STOP_AT": stop_at,
+                "FREEZE_AT": freeze_at,
             }
         )
         return str(agent.says()["told"]), agent
@@ -156,11 +164,14 @@ class World:
 
     @property
     def operation(self) -> Operation:
-        return Operation.objects.get()
+        """The one that was named, or the only one."""
+        named = Operation.objects.filter(operation_key=self.operation_key).first()
+        return named or Operation.objects.get()
 
     @property
     def newest(self) -> Attempt:
-        return Attempt.objects.select_related("operation", "policy").latest("number")
+        attempts = Attempt.objects.filter(operation=self.operation)
+        return attempts.select_related("operation", "policy").latest("number")
 
     def sweep_until(self, state: str) -> None:
         """Sweep until the newest attempt is there; its lease has to run out first."""
@@ -198,7 +209,7 @@ class World:
 
     def history(self) -> list[tuple[str, str]]:
         """What happened, by whom, oldest first."""
-        events = Event.objects.order_by("sequence")
+        events = self.operation.events.order_by("sequence")
         assert all(event.actor for event in events)
         return [(str(event.kind), str(event.actor_kind)) for event in events]
 

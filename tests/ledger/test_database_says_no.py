@@ -24,9 +24,6 @@ REFUSED: Mapping[str, str] = {
         "UPDATE ledger_attempt SET state = 'OUTCOME_CONFIRMED', confirmed_by = 'operator' "
         "WHERE state = 'MANUAL_REVIEW' AND dispatched_at IS NULL"
     ),
-    "an attempt deleted": "DELETE FROM ledger_attempt",
-    "history edited": "UPDATE ledger_event SET actor = 'nobody'",
-    "history cut": "DELETE FROM ledger_event",
     "a decision edited": "UPDATE ledger_decision SET why = 'x'",
     "an item closed under an open question": "UPDATE ledger_reviewitem SET closed_at = now()",
     "a held attempt sent without approval": (
@@ -47,6 +44,11 @@ REFUSED: Mapping[str, str] = {
         "UPDATE ledger_operation SET cancelled_at = NULL WHERE cancelled_at IS NOT NULL"
     ),
     "a key un-revoked": "UPDATE ledger_apikey SET revoked_at = NULL WHERE revoked_at IS NOT NULL",
+    "a unit of money in a second spelling": (
+        "INSERT INTO ledger_budgetaccount (tenant_id, run_id, unit, reserved, spent) "
+        "SELECT tenant_id, run_id, 'eur', 0, 0 FROM ledger_budgetaccount LIMIT 1"
+    ),
+    "less than nothing spent": "UPDATE ledger_budgetaccount SET spent = -0.00000001",
     "a limit raised": 'UPDATE ledger_budgetaccount SET "limit" = 1000',
     "a reference across the wall": (
         "UPDATE ledger_reviewitem SET owner_group_id = (SELECT g.id FROM ledger_reviewgroup g "

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ledger.models import Attempt
 from ledger.rules.canonical import canonical_bytes, content_hash
+from ledger.rules.masks import MASKED
 from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import Effect
-from review.queries.arguments import INLINE_BYTES, MASKED, arguments_of, changes_between, compared, indented
+from review.queries.arguments import INLINE_BYTES, arguments_of, changes_between, compared, indented
 from review.queries.page import DiffSide, FieldChange
 
 RULE = Rule(Effect.MESSAGE)

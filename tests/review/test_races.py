@@ -12,7 +12,6 @@ from django.db import connection
 from ledger.lifecycle import Decided, DecisionRefused
 from ledger.models import Approval, Decision, Vote
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind
 from review import decisions, ownership
 from tests.support import make
 from tests.support.cast import Cast, cast
@@ -61,22 +60,6 @@ def test_two_contrary_decisions_are_one(people: Cast) -> None:
     assert loser.code == "already-decided"
     assert winner.decision.by.get_username() in loser.message
     assert Decision.objects.filter(item=item).count() == 1
-
-
-def test_an_approval_and_a_reject_at_once_leave_nothing_to_send(people: Cast) -> None:
-    attempt = make.held(people.key)
-    item = make.item_of(attempt)
-    decided, refused = split(
-        at_once(
-            lambda: decisions.approve(people.approver, item.pk, why="go"),
-            lambda: decisions.reject(people.operator, item.pk, why="stop"),
-        )
-    )
-    kinds = [DecisionKind(answer.decision.kind) for answer in decided]
-    assert kinds in ([DecisionKind.REJECT], [DecisionKind.APPROVE, DecisionKind.REJECT])
-    assert [answer.code for answer in refused] == ["already-decided"] * (2 - len(kinds))
-    assert make.fresh(attempt).state == State.FAILED
-    assert not Approval.objects.filter(used_at=None, voided_at=None).exists()
 
 
 def test_a_double_click_is_one_persons_yes(people: Cast) -> None:

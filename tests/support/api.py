@@ -8,10 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Barrier
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,7 +23,7 @@ from tests.support.processes import free_port, wait_until
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "/api/v1"
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = 120.0
 
 
 @dataclass
@@ -57,12 +59,19 @@ class WebServer:
         ]  # fmt: skip
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
-        wait_until(self._is_up, within_s=READY_WITHIN_S, what=f"the web server\n{self.said()}")
+        try:
+            wait_until(self._is_up, within_s=READY_WITHIN_S, what="the web server")
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -131,6 +140,18 @@ class Api:
             yield other
         finally:
             other.close()
+
+
+def at_once(calls: Sequence[Callable[[], httpx.Response]]) -> list[httpx.Response]:
+    """Make all these calls at the same moment."""
+    ready = Barrier(len(calls))
+
+    def make(call: Callable[[], httpx.Response]) -> httpx.Response:
+        ready.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(make, calls))
 
 
 def slug_of(answer: httpx.Response | RawAnswer) -> str:

@@ -44,28 +44,28 @@ class LocalStripe:
         found = re.search(r"http://[\d.:]+", self._process.stdout.readline())
         assert found is not None, "localstripe did not start"
         self.url = found[0]
-        self._client = httpx.Client(base_url=self.url, trust_env=False, timeout=30, headers=bearer())
+        self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=30, headers=bearer())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()
+        self.client.close()
         self._process.kill()
         self._process.communicate()
 
     def post(self, target: str, **fields: Any) -> dict[str, Any]:
         """One request of an agent; nested fields are written as Stripe wants them. Raises on an error."""
-        answer = self._client.post(f"/v1/{target}", data=as_form(fields))
+        answer = self.client.post(f"/v1/{target}", data=as_form(fields))
         made: dict[str, Any] = answer.raise_for_status().json()
         return made
 
     def refused(self, target: str, **fields: Any) -> int:
         """The status of a request that does not succeed."""
-        return self._client.post(f"/v1/{target}", data=as_form(fields)).status_code
+        return self.client.post(f"/v1/{target}", data=as_form(fields)).status_code
 
     def forget_everything(self) -> None:
-        self._client.delete("/_config/data").raise_for_status()
+        self.client.delete("/_config/data").raise_for_status()
 
     def card(self, number: str = GOOD_CARD) -> str:
         """A payment method."""
@@ -80,7 +80,7 @@ class LocalStripe:
         """The same for every correlation id."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for kind in ("charges", "refunds", "payment_intents"):
-            for thing in self._client.get(f"/v1/{kind}", params={"limit": 100_000}).json()["data"]:
+            for thing in self.client.get(f"/v1/{kind}", params={"limit": 100_000}).json()["data"]:
                 found[thing["metadata"].get("correlation_id", "")].append(thing["id"])
         return found
 

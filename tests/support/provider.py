@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -56,7 +57,8 @@ class Faults:
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.requests: list[dict[str, str]] = []
+        self.requests: list[dict[str, Any]] = []
+        self.limit: dict[str, int] = {}
         self._mode, self._on, self._left = "honest", "", -1
         self._releases = 0
         self.hanging = 0
@@ -66,10 +68,16 @@ class Faults:
         with self.changed:
             self._mode, self._on, self._left = mode, on, times
 
-    def arrived(self, method: str, target: str) -> None:
+    def arrived(self, method: str, target: str) -> Answer | None:
+        """Note it. The answer of a provider that was asked too often, or None."""
         with self.changed:
-            self.requests.append({"method": method, "target": target})
+            now = time.monotonic()
+            self.requests.append({"method": method, "target": target, "at": now})
             self.changed.notify_all()
+            lately = sum(1 for request in self.requests[-1000:] if request["at"] > now - 1)
+        if not self.limit or lately <= self.limit["per_s"]:
+            return None
+        return Answer(429, {"error": "slow down"}, {"Retry-After": str(self.limit["retry_after"])})
 
     def wait_for(self, what: str, count: int, timeout: float) -> bool:
         """True as soon as so many requests of this method (empty: any) arrived, or so many are "hanging"."""
@@ -119,7 +127,9 @@ class FaultyHandler(Handler):
             return self._control(path[0], query, body)
         if path == ["effects"]:
             return super().answer_to(path, query, body)
-        FAULTS.arrived(self.command, self.path)
+        too_many = FAULTS.arrived(self.command, self.path)
+        if too_many is not None:
+            return too_many
         mode = FAULTS.take(SEND if self.command == "POST" else LOOK_UP)
         return self._faulty(mode, path, lambda: super(FaultyHandler, self).answer_to(path, query, body))
 
@@ -128,6 +138,10 @@ class FaultyHandler(Handler):
             FAULTS.set(body["mode"], on=body.get("on", ""), times=body.get("times", -1))
         elif name == "_release":
             FAULTS.release()
+        elif name == "_limit":
+            FAULTS.limit = body
+        elif name == "_forget":
+            self.server.books._by_key.clear()
         elif name == "_wait":
             arrived = FAULTS.wait_for(query.get("what", ""), int(query["count"]), float(query["timeout"]))
             return Answer(200, {"arrived": arrived})
@@ -232,6 +246,10 @@ class ProviderProcess:
         self.port, self.url = said["port"], said["url"]
         return self
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     def stop(self, *, how: signal.Signals = signal.SIGTERM) -> None:
         """End it and wait for the end; `how=signal.SIGKILL` gives it no say."""
         if self._process is None:
@@ -259,6 +277,14 @@ class ProviderProcess:
         assert mode in MODES, f"no such mode: {mode}"
         self._call("PUT", "/_mode", {"mode": mode, "on": on, "times": times})
 
+    def set_limit(self, per_s: int, *, retry_after: int) -> None:
+        """From now on more than so many requests within a second are answered 429."""
+        self._call("PUT", "/_limit", {"per_s": per_s, "retry_after": retry_after})
+
+    def forget_keys(self) -> None:
+        """As after the life of every idempotency key it knew."""
+        self._call("PUT", "/_forget", {})
+
     def release(self) -> None:
         """Let every answer that hangs go on."""
         self._call("PUT", "/_release", {})
@@ -276,6 +302,10 @@ class ProviderProcess:
         """The targets asked for since the start, oldest first."""
         arrived = self._call("GET", "/_requests")["requests"]
         return [request["target"] for request in arrived if method in {"", request["method"]}]
+
+    def arrivals(self) -> list[float]:
+        """When each request of its present life arrived, by the monotonic clock of this machine."""
+        return [request["at"] for request in self._call("GET", "/_requests")["requests"]]
 
     def effects(self, correlation_id: str) -> int:
         """How often the provider really did what carries this correlation id."""

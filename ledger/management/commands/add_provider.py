@@ -20,7 +20,7 @@ class Command(LedgerCommand):
     def add_own_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="what rules call it")
         parser.add_argument("--tenant", required=True, metavar="SLUG")
-        parser.add_argument("--adapter", required=True, help="which adapter asks it: http or stripe")
+        parser.add_argument("--adapter", required=True, help="which adapter asks it: http, stripe or smtp")
         parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="see docs/adapters.md")
 
     def answer(self, *, name: str, adapter: str, config: Path, **options: Any) -> Answer:

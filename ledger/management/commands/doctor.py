@@ -2,14 +2,20 @@
 
 import os
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from ledger.management.command import Answer, Exit, LedgerCommand
 from ledger.management.local.diagnosis import Finding, Machine
+from ledger.queries.fsck import last_runs, standing_runs
+from ledger.reconciliation.advice import advice_on_everything
+from ledger.transactions import database_clock
+
+_SCHEDULER = "python manage.py up (its scheduler and worker run it)"
 
 
 class Command(LedgerCommand):
@@ -17,13 +23,22 @@ class Command(LedgerCommand):
     requires_system_checks = []
 
     def answer(self, *_arguments: Any, **_options: Any) -> Answer:
-        findings = [*Machine(settings.HOME, os.environ).examine(), *_migrations()]
+        findings = [*Machine(settings.HOME, os.environ).examine(), *_database(), *_fsck()]
         faulty = any(finding.is_fault for finding in findings)
         return Answer(
             "\n".join(_line(finding) for finding in findings),
             {"findings": [asdict(finding) for finding in findings]},
             Exit.FAULT_FOUND if faulty else Exit.OK,
         )
+
+
+def _database() -> list[Finding]:
+    """What the database says of itself, and of rules and providers where it is prepared."""
+    migrations = _migrations()
+    if not migrations or any(finding.is_fault for finding in migrations):
+        return migrations
+    advice = [Finding(each.about, each.problem, each.mend) for each in advice_on_everything()]
+    return [*migrations, *(advice or [Finding("rules and providers", "fit together")])]
 
 
 def _migrations() -> list[Finding]:
@@ -35,6 +50,32 @@ def _migrations() -> list[Finding]:
     if missing:
         return [Finding("migrations", f"{missing} not applied", "python manage.py migrate")]
     return [Finding("migrations", "all applied")]
+
+
+def _fsck() -> list[Finding]:
+    """What the scheduler's runs say. They begin with the first `up`: none at all is no fault yet."""
+    try:
+        return [*_red(), *_stale(database_clock())]
+    except DatabaseError:  # down, or not migrated: said already
+        return []
+
+
+def _red() -> list[Finding]:
+    found = max((run.findings_count for run in standing_runs()), default=0)
+    if not found:
+        return []
+    mend = "python manage.py fsck (it lists them; a broken invariant is a bug or a hand in the database)"
+    return [Finding("fsck", f"invariants are broken in {found} places", mend)]
+
+
+def _stale(now: datetime) -> list[Finding]:
+    return [
+        Finding("fsck", f"the last {last.form} run began {last.checked_at:%Y-%m-%d %H:%M} UTC", _SCHEDULER)
+        if last.is_stale(now)
+        else Finding("fsck", f"the last {last.form} run is recent")
+        for last in last_runs()
+        if last.checked_at is not None
+    ]
 
 
 def _line(finding: Finding) -> str:

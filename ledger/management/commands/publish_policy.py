@@ -1,6 +1,7 @@
 """`manage.py publish_policy FILE`: validate, number and activate a policy document."""
 
 from argparse import ArgumentParser
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from ledger.management.command import Answer, Exit, LedgerCommand, Stopped, tena
 from ledger.management.files import read_document
 from ledger.models import PolicySnapshot, Provider, Tenant
 from ledger.policies import policy_of, publish_policy
+from ledger.reconciliation.advice import advice_on_policy
 from ledger.rules.policy import PolicyInvalid
 from ledger.transactions import durable
 
@@ -40,12 +42,10 @@ class Command(LedgerCommand):
 
 
 def _answer(tenant: Tenant, snapshot: PolicySnapshot, *, is_new: bool) -> Answer:
-    missing = _missing_providers(snapshot)
+    advice = advice_on_policy(snapshot)
     said = "is in force" if is_new else "has this content and was in force already; nothing was published"
     lines = [f"Policy version {snapshot.version} of {tenant.slug} {said}.", snapshot.content_hash]
-    lines += [
-        f"Provider {name!r} is named by a rule and not configured yet (add_provider)." for name in missing
-    ]
+    lines += [f"Warning: {each.about}: {each.problem}.\n    mend: {each.mend}" for each in advice]
     return Answer(
         "\n".join(lines),
         {
@@ -53,7 +53,8 @@ def _answer(tenant: Tenant, snapshot: PolicySnapshot, *, is_new: bool) -> Answer
             "version": snapshot.version,
             "hash": snapshot.content_hash,
             "published": is_new,
-            "providers_missing": missing,
+            "providers_missing": _missing_providers(snapshot),
+            "warnings": [asdict(each) for each in advice],
         },
     )
 

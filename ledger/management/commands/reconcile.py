@@ -1,7 +1,7 @@
 """`manage.py reconcile --once`: ask providers what became of attempts nobody has heard from, and send what is
 the ledger's to send."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ledger.management.command import LoopCommand
 from ledger.reconciliation import ReconcileReport, SendReport, reconcile_once, send_once
@@ -19,5 +19,5 @@ class Command(LoopCommand):
 
     def one_pass(self) -> RecoveryReport:
         looked_up, sent = reconcile_once(), send_once()
-        both = asdict(looked_up) | asdict(sent)
+        both = vars(looked_up) | vars(sent)
         return RecoveryReport(**{**both, "more": looked_up.more or sent.more})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped, tenant_named
-from ledger.queries.history import Chain, chains
+from ledger.queries.history import Chain, chains_of
 from ledger.queries.snapshot import one_snapshot
 
 
@@ -37,7 +37,7 @@ class Command(LedgerCommand):
     def answer(self, *, tenant: str, export: Path | None, **_options: Any) -> Answer:
         only = tenant_named(tenant).pk if tenant else None
         with _opened(export) as file, one_snapshot():
-            walked = _walk(chains(only), file)
+            walked = _walk(chains_of(only), file)
         data = {"operations": walked.operations, "events": walked.events, "breaks": walked.breaks}
         counts = f"{walked.operations} operations, {walked.events} events"
         if not walked.breaks:

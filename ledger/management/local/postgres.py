@@ -86,6 +86,8 @@ class Cluster:
             "unix_socket_permissions=0700",
             "timezone=UTC",
             "log_timezone=UTC",
+            "log_error_verbosity=terse",  # a refused row, or the statement that brought it, holds arguments
+            "log_min_error_statement=panic",
             *(f"{name}={'on' if self.durable else 'off'}" for name in DURABLE),
         )
         options = [part for setting in settings for part in ("-c", setting)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import pgtrigger
 from django.apps import apps
+from django.db.migrations.autodetector import MigrationAutodetector
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.state import ProjectState
 
-from ledger.queries.invariants.scope import Broken, Check, Scope, options_of
+from ledger.queries.invariants.scope import OUR_APPS, Broken, Check, Scope, options_of
 from ledger.queries.invariants.tenancy import references
-
-_OURS = ["ledger", "review", "dashboard"]
 
 
 def constraints_are_valid(scope: Scope) -> Iterable[Broken]:
@@ -26,7 +28,7 @@ def constraints_are_there(scope: Scope) -> Iterable[Broken]:
     declared = [
         f"{options_of(model).db_table} {constraint.name}"
         for model in apps.get_models()
-        if options_of(model).app_label in _OURS
+        if options_of(model).app_label in OUR_APPS
         for constraint in options_of(model).constraints
     ]
     sql = """
@@ -44,21 +46,30 @@ def constraints_are_there(scope: Scope) -> Iterable[Broken]:
 
 
 def triggers_are_there_and_enabled(scope: Scope) -> Iterator[Broken]:
-    declared = [
-        f"{options_of(model).db_table} {trigger.get_pgid(model)}" for model, trigger in pgtrigger.registered()
-    ]
     sql = """
         SELECT declared, CASE WHEN tgenabled IS NULL THEN 'is declared and missing in the database'
-                              ELSE 'is disabled' END
-        FROM unnest(%(declared)s::text[]) declared
+                              WHEN tgenabled NOT IN ('O', 'A') THEN 'is disabled'
+                              ELSE 'is another than the one of this code' END
+        FROM unnest(%(declared)s::text[], %(hashes)s::text[]) AS wanted (declared, hash)
         LEFT JOIN (
-            SELECT relname || ' ' || tgname AS name, tgenabled FROM pg_trigger
+            SELECT relname || ' ' || tgname AS name, tgenabled, obj_description(pg_trigger.oid) AS hash
+            FROM pg_trigger
             JOIN pg_class ON pg_class.oid = tgrelid AND relnamespace = current_schema()::regnamespace
         ) found ON found.name = declared
-        WHERE tgenabled IS NULL OR tgenabled NOT IN ('O', 'A')
+        WHERE tgenabled IS NULL OR tgenabled NOT IN ('O', 'A') OR found.hash IS DISTINCT FROM wanted.hash
     """
-    yield from scope.select_system(sql, declared=declared)
+    declared = _declared_triggers()
+    yield from scope.select_system(sql, declared=list(declared), hashes=list(declared.values()))
     yield from _disabled_constraint_triggers(scope)
+
+
+@cache
+def _declared_triggers() -> dict[str, str]:
+    """Table and name of each trigger of our models, and the hash that its installation left as a comment."""
+    return {
+        f"{options_of(model).db_table} {trigger.get_pgid(model)}": trigger.compile(model).hash
+        for model, trigger in pgtrigger.registered()
+    }
 
 
 def _disabled_constraint_triggers(scope: Scope) -> Iterable[Broken]:
@@ -97,9 +108,51 @@ def wall_is_complete(scope: Scope) -> Iterable[Broken]:
     )
 
 
+def migrations_are_those_of_the_code(scope: Scope) -> Iterable[Broken]:
+    """Every migration of our apps is applied, and none is that this code does not know."""
+    sql = """
+        SELECT coalesce(known, app || '.' || name),
+               CASE WHEN name IS NULL THEN 'is not applied' ELSE 'is applied and unknown to this code' END
+        FROM unnest(%(known)s::text[]) known
+        FULL JOIN (SELECT app, name FROM django_migrations WHERE app = ANY(%(apps)s)) applied
+          ON applied.app || '.' || applied.name = known
+        WHERE known IS NULL OR name IS NULL
+    """
+    return scope.select_system(sql, known=list(_migrations()), apps=list(OUR_APPS))
+
+
+def models_are_those_of_the_migrations(_scope: Scope) -> Iterator[Broken]:
+    """Nothing in a model is without its migration."""
+    for app, changed in _changes_without_migration():
+        yield Broken(None, app, f"is in the code and in no migration: {changed}")
+
+
+@cache
+def _migrations() -> tuple[str, ...]:
+    disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    return tuple(sorted(f"{app}.{name}" for app, name in disk if app in OUR_APPS))
+
+
+@cache
+def _changes_without_migration() -> tuple[tuple[str, str], ...]:
+    """Worked out once: code does not change while a process runs."""
+    loader = MigrationLoader(None, ignore_no_migrations=True)
+    compared = MigrationAutodetector(loader.project_state(), ProjectState.from_apps(apps))
+    found = compared.changes(graph=loader.graph)
+    return tuple(
+        (app, operation.describe())
+        for app, changed in sorted(found.items())
+        if app in OUR_APPS
+        for migration in changed
+        for operation in migration.operations
+    )
+
+
 CHECKS: tuple[Check, ...] = (
     constraints_are_valid,
     constraints_are_there,
     triggers_are_there_and_enabled,
     wall_is_complete,
+    migrations_are_those_of_the_code,
+    models_are_those_of_the_migrations,
 )

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -22,10 +23,10 @@ CALLS: list[tuple[Callable[[Ledger], Any], str, str, dict[str, Any]]] = [
     ),
     (lambda led: led.cancel("op_1", reason="no"), "POST", "/operations/op_1/cancel", {"reason": "no"}),
     (
-        lambda led: led.put_run("r/1", limits={"tokens": 5}),
+        lambda led: led.put_run("r/1", limits={"tokens": 5, "EUR": Decimal("500.00"), "USD": None}),
         "PUT",
         "/runs/r%2F1",
-        {"limits": {"tokens": 5}},
+        {"limits": {"tokens": 5, "EUR": "500.00", "USD": None}},
     ),
     (lambda led: led.get_run("r"), "GET", "/runs/r", {}),
     (

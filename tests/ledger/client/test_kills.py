@@ -94,7 +94,8 @@ def test_a_result_survives_the_death_of_who_knew_it(agent: Agent, fake: FakeLedg
     agent.run()
     assert fake.paths()[2:4] == ["/attempts/att_2/outcome", "/recover"]  # facts before what is not known
     dead = fake.bodies("dispatch")[0]["worker_id"]
-    assert fake.bodies("outcome")[0] == {"worker_id": dead, "outcome": "succeeded", "result_ref": "eff_1"}
+    said = {"worker_id": dead, "outcome": "succeeded", "result_ref": "eff_1"}
+    assert fake.bodies("outcome")[0].items() >= said.items()
 
 
 def test_a_ledger_that_is_away_costs_no_result(agent: Agent, fake: FakeLedger) -> None:

@@ -32,9 +32,12 @@ from tests.ledger.client.fake import (
     problem,
 )
 
+KEY = "invoice:7:send"
+SIGNED = {"worker_id": "worker-1", "operation_key": KEY}
+
 
 def block(ledger: Ledger) -> Operation:
-    return ledger.operation("invoice:7:send", tool="email.send", args=ARGS, run="r", step="s")
+    return ledger.operation(KEY, tool="email.send", args=ARGS, run="r", step="s")
 
 
 def enter(ledger: Ledger) -> None:
@@ -51,7 +54,7 @@ def test_leave_comes_before_the_body_and_the_outcome_after_it(ledger: Ledger, fa
         op.provider_request("pr_9")
         op.confirm(result_ref="re_1")
     assert fake.paths()[2:] == ["/attempts/att_2/provider-request", "/attempts/att_2/outcome"]
-    assert fake.bodies("outcome") == [{"worker_id": "worker-1", "outcome": "succeeded", "result_ref": "re_1"}]
+    assert fake.bodies("outcome") == [{**SIGNED, "outcome": "succeeded", "result_ref": "re_1"}]
     assert op.result_ref == "re_1"
     assert op.state == "OUTCOME_CONFIRMED"
     assert fake.authorizations == {"Bearer ilk_id_secret_check"}
@@ -62,8 +65,7 @@ def test_the_intent_says_what_the_caller_said(ledger: Ledger, fake: FakeLedger) 
         op.confirm(result_ref="re_1")
     intent, dispatch = fake.bodies("intents")[0], fake.bodies("dispatch")[0]
     assert intent == {
-        "worker_id": "worker-1",
-        "operation_key": "invoice:7:send",
+        **SIGNED,
         "tool": "email.send",
         "args": ARGS,
         "run": "r",
@@ -276,7 +278,7 @@ def test_leaving_by_an_error_means_unknown(
         raise error
     assert raised.value is error
     said = {"class": error_class, "message": type(error).__name__}
-    assert fake.bodies("outcome") == [{"worker_id": "worker-1", "outcome": "unknown", "error": said}]
+    assert fake.bodies("outcome") == [{**SIGNED, "outcome": "unknown", "error": said}]
 
 
 def test_leaving_without_a_word_means_unknown(ledger: Ledger, fake: FakeLedger) -> None:
@@ -292,7 +294,7 @@ def test_a_definite_failure_is_one(ledger: Ledger, fake: FakeLedger) -> None:
         raise DefiniteFailure("declined", "card expired", retryable=True)
     assert fake.bodies("outcome") == [
         {
-            "worker_id": "worker-1",
+            **SIGNED,
             "outcome": "failed",
             "no_effect": True,
             "retryable": True,

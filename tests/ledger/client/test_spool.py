@@ -131,6 +131,40 @@ def test_what_the_ledger_chokes_on_holds_up_its_own_attempt_only(
     assert spooling.recover_at_start().reports.delivered == 2
 
 
+def test_a_parked_report_is_delivered(spooling: Ledger, fake: FakeLedger, tmp_path: Path) -> None:
+    fake.on("outcome", *AWAY, Canned(202, {"parked": True}))
+    send(spooling)
+    found = spooling.deliver_reports()
+    assert (found.delivered, found.refused, found.waiting) == (1, 0, 0)
+    assert fake.bodies("outcome")[-1]["operation_key"] == "k"
+    assert aside(tmp_path) == []
+
+
+def test_a_report_there_is_no_room_for_stays_and_holds_up_its_own_attempt_only(
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path
+) -> None:
+    life = Lives(tmp_path / "state").mine()
+    for attempt in ("att_1", "att_1", "att_2"):
+        life.keep(Report(f"/attempts/{attempt}/outcome", {"worker_id": "w", "outcome": "unknown"}))
+    life.release()
+    fake.on("outcome", problem(429, "parking-full", {"Retry-After": "60"}, retryable=True))
+    found = spooling.recover_at_start().reports
+    assert (found.delivered, found.refused, found.waiting) == (1, 0, 2)
+    assert spooling.recover_at_start().reports.delivered == 2
+    assert aside(tmp_path) == []
+
+
+def test_an_early_outcome_is_on_the_disk_before_it_is_posted(spooling: Ledger, fake: FakeLedger) -> None:
+    fake.on("outcomes", *AWAY)
+    with pytest.raises(LedgerUnavailable) as raised:
+        spooling.report_early_outcome("k", "succeeded", result_ref="re_1")
+    assert raised.value.about.kept
+    fake.on("outcomes", Canned(202, {"parked": True}))
+    assert spooling.deliver_reports().delivered == 1
+    expected = {"operation_key": "k", "outcome": "succeeded", "result_ref": "re_1"}
+    assert fake.bodies("outcomes")[-1].items() >= expected.items()
+
+
 def test_a_rotten_line_blocks_no_other(spooling: Ledger, fake: FakeLedger, tmp_path: Path) -> None:
     dead = Lives(tmp_path / "state").mine()
     for reference in ("re_1", "re_2", "re_3"):

@@ -9,12 +9,14 @@ import pytest
 from django.db import connection, transaction
 
 from ledger.events import SYSTEM, append
-from ledger.models import Agent, Operation, Tenant, User
+from ledger.models import Agent, FsckRun, Operation, Tenant, User
 from ledger.queries.invariants import INVARIANTS
 from ledger.rules.chain import ChainedEvent, verify_chain
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock, durable
 from tests.ledger.commands.support import run
+from tests.support import make
+from tests.support.cast import cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,5 +111,35 @@ def test_fsck_reads_one_snapshot_and_lists_what_is_broken(histories: list[Operat
 
 
 def test_fsck_of_nothing_is_clean_and_of_no_tenant_is_a_usage_error() -> None:
-    assert run("fsck").data == {"invariants": len(INVARIANTS), "findings": []}
+    ran = run("fsck")
+    assert (ran.exit, ran.data["findings"], ran.data["invariants"]) == (0, [], len(INVARIANTS))
     assert run("fsck", "--tenant", "acme").exit == 2
+
+
+def test_the_document_of_fsck_is_what_its_docstring_says(histories: list[Operation]) -> None:
+    whole = run("fsck").data
+    assert whole["form"] == "whole"
+    assert (whole["since"], whole["operations"]) == (None, None)
+    assert whole["started_at"] <= whole["ended_at"]
+    assert whole["duration_s"] >= 0
+    assert [check["name"] for check in whole["checks"]] == [check.__name__ for check in INVARIANTS]
+    assert sum(check["findings"] for check in whole["checks"]) == len(whole["findings"])
+    assert FsckRun.objects.get(pk=whole["run"]).findings_count == len(whole["findings"])
+    assert run("fsck", "--tenant", "acme").data["run"] is None
+
+
+def test_since_last_goes_on_from_the_last_clean_run() -> None:
+    first = run("fsck").data["run"]
+    make.recorded(cast().key)
+    ran = run("fsck", "--since-last")
+    assert (ran.exit, ran.data["form"], ran.data["since"], ran.data["operations"]) == (0, "touched", first, 1)
+
+
+def test_a_database_that_only_reads_is_checked_as_well() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        try:
+            ran = run("fsck")
+        finally:
+            cursor.execute("RESET default_transaction_read_only")
+    assert (ran.exit, ran.data["run"], ran.data["findings"]) == (0, None, [])

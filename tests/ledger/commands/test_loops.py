@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
@@ -22,14 +23,19 @@ class Counts:
     settled: int = 0
 
 
+@dataclass(frozen=True)
+class Rows:
+    rows: Counter[str] = field(default_factory=Counter)
+
+
 class Loop(LoopCommand):
     """Answers from a script; a signal arrives during its last pass."""
 
-    def __init__(self, script: list[Counts | Exception], **options: Any) -> None:
+    def __init__(self, script: list[Counts | Rows | Exception], **options: Any) -> None:
         super().__init__(**options)
         self.script = script
 
-    def one_pass(self) -> Counts:
+    def one_pass(self) -> Counts | Rows:
         step = self.script.pop(0)
         if not self.script:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -58,6 +64,12 @@ def test_loop_survives_a_busy_database_and_ends_after_the_pass_of_the_signal() -
         "Stopped after 5 passes.",
     ]
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_each_row_decided_is_told_too() -> None:
+    rows = [Rows(Counter({"confirmed": 2})), Rows()]
+    assert told(Loop([*rows]), "--every", "0.05").splitlines()[0] == '{"rows": {"confirmed": 2}}'
+    assert told(Loop([*rows]), "--once", "--json") == '{"rows": {"confirmed": 2}}\n'
 
 
 def test_signal_ends_the_pause_at_once() -> None:

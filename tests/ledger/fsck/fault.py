@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from ledger.queries.invariants.scope import Check
 
+NOWHERE = "nowhere"
+
 
 @dataclass(frozen=True)
 class Fault:
-    """`subject` names what must be found: a story of `many_states`, or the text itself."""
+    """`subject` names what must be found: a story of `many_states`, or the text itself.
+
+    `touched` is the story in whose operation it is, where the subject does not say; NOWHERE where it is in
+    none, or in two.
+    `code` plants what is no row.
+    """
 
     check: Check
     subject: str
-    sql: str
+    sql: str = "SELECT 1"
+    touched: str = ""
+    code: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __str__(self) -> str:
         return f"{self.check.__name__}-{self.subject}"

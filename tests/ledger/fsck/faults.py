@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
-from ledger.queries.invariants import approvals, budgets, deliveries, history, system, tenancy
+from ledger.queries.invariants import approvals, budgets, deliveries, history
 from tests.ledger.fsck.fault import Fault, without
 from tests.ledger.fsck.faults_of_attempts import ATTEMPTS
+from tests.ledger.fsck.faults_of_parked import PARKED
+from tests.ledger.fsck.faults_of_the_system import PAGES, SYSTEM, TENANCY
 
 _VOTE_OF_SENT = "WHERE approval_id = %(approved_sent_approval)s"
+
 
 APPROVALS = (
     Fault(
@@ -82,6 +85,11 @@ APPROVALS = (
         "DELETE FROM ledger_approvaluse WHERE attempt_id = %(sent_again)s",
     ),
     Fault(
+        approvals.first_sends_seen_by_people_use_an_approval,
+        "approved_sent",
+        "DELETE FROM ledger_approvaluse WHERE attempt_id = %(approved_sent)s",
+    ),
+    Fault(
         approvals.what_was_held_waits_with_its_approval,
         "approved",
         "UPDATE ledger_approval SET voided_at = now() WHERE id = %(approved_approval)s",
@@ -98,6 +106,15 @@ APPROVALS = (
         "vote:approved_sent",
         "UPDATE ledger_policysnapshot SET published_by_id = (SELECT min(approver_id) FROM ledger_vote "
         f"{_VOTE_OF_SENT}) WHERE tenant_id = %(tenant)s",
+    ),
+    Fault(
+        approvals.approvers_had_not_changed_the_rule,
+        "vote:approved_sent",
+        "INSERT INTO ledger_policysnapshot (tenant_id, version, document, content_hash, published_by_id, "
+        "published_at) SELECT tenant_id, version + 1, "
+        "jsonb_set(document, '{tools,fund.move,approvals}', '1'), "
+        f"'x', (SELECT min(approver_id) FROM ledger_vote {_VOTE_OF_SENT}), now() - interval '1 day' "
+        "FROM ledger_policysnapshot WHERE tenant_id = %(tenant)s ORDER BY version DESC LIMIT 1",
     ),
     Fault(
         approvals.votes_are_decisions_of_their_approver,
@@ -144,12 +161,19 @@ DELIVERIES = (
         "webhook_id, state, created_at, next_at) SELECT 'dlv_unlisted', tenant_id, operation_id, "
         "settlement_id, 'dst_other', 'msg_x', 'PENDING', created_at, next_at "
         "FROM ledger_delivery WHERE id = %(delivery)s",
+        touched="confirmed",
     ),
     Fault(
         deliveries.undelivered_has_a_next_time,
         "delivery:confirmed",
         without("ledger_delivery", "undelivered_has_a_next_time")
         + "UPDATE ledger_delivery SET next_at = NULL WHERE id = %(delivery)s",
+    ),
+    Fault(
+        deliveries.no_send_follows_from_a_delivery,
+        "dispatched",
+        "UPDATE ledger_event SET actor_kind = 'system' WHERE attempt_id = %(dispatched)s "
+        "AND kind = 'attempt.dispatched'",
     ),
 )
 
@@ -158,11 +182,23 @@ BUDGETS = (
         budgets.accounts_are_the_sums_of_their_entries,
         "account",
         "UPDATE ledger_budgetaccount SET spent = spent + 1 WHERE id = %(account)s",
+        touched="confirmed",
+    ),
+    Fault(
+        budgets.accounts_are_the_sums_of_their_entries,
+        "euros",
+        "UPDATE ledger_budgetaccount SET reserved = reserved - 0.00000001 WHERE id = %(euros)s",
+    ),
+    Fault(
+        budgets.overruns_are_told,
+        "euros",
+        "DELETE FROM ledger_event WHERE kind = 'budget.overrun' AND attempt_id = %(fee_paid)s",
     ),
     Fault(
         budgets.overruns_are_told,
         "account",
         'UPDATE ledger_budgetaccount SET "limit" = 1 WHERE id = %(account)s',
+        touched="confirmed",
     ),
     Fault(
         budgets.what_may_still_happen_is_reserved,
@@ -175,6 +211,30 @@ BUDGETS = (
         "DELETE FROM ledger_budgetentry WHERE attempt_id = %(confirmed)s AND kind = 'POST'",
     ),
     Fault(
+        budgets.what_may_still_happen_is_reserved,
+        "fee_sent",
+        "INSERT INTO ledger_budgetentry (tenant_id, account_id, attempt_id, kind, reserved_change, "
+        "spent_change, usage_id, at) SELECT tenant_id, %(euros)s, id, 'VOID', -0.01, 0, '', now() "
+        "FROM ledger_attempt WHERE id = %(fee_sent)s",
+    ),
+    Fault(
+        budgets.what_may_still_happen_is_reserved,
+        "fee_paid",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(fee_paid)s AND kind = 'POST' "
+        "AND account_id = %(euros)s",
+    ),
+    Fault(
+        budgets.reservations_are_what_the_arguments_cost,
+        "fee_unknown",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(fee_unknown)s AND account_id = %(euros)s",
+    ),
+    Fault(
+        budgets.reservations_are_what_the_arguments_cost,
+        "fee_sent",
+        "UPDATE ledger_budgetentry SET reserved_change = 12.49 WHERE attempt_id = %(fee_sent)s "
+        "AND account_id = %(euros)s",
+    ),
+    Fault(
         budgets.reservations_end_whole,
         "confirmed",
         "DELETE FROM ledger_budgetentry WHERE attempt_id = %(confirmed)s AND kind = 'RESERVE'",
@@ -183,6 +243,23 @@ BUDGETS = (
         budgets.entries_stay_in_their_run,
         "confirmed",
         "UPDATE ledger_operation SET run_id = NULL WHERE id = %(operation_confirmed)s",
+    ),
+    Fault(
+        budgets.one_reservation_is_open_at_most,
+        "unknown",
+        "INSERT INTO ledger_budgetentry (tenant_id, account_id, attempt_id, kind, reserved_change, "
+        "spent_change, usage_id, at) SELECT tenant_id, account_id, attempt_id, kind, 1, 0, '', at "
+        "FROM ledger_budgetentry WHERE attempt_id = %(unknown)s AND kind = 'RESERVE'",
+    ),
+    Fault(
+        budgets.what_happened_is_posted,
+        "confirmed",
+        "DELETE FROM ledger_budgetentry WHERE attempt_id = %(confirmed)s AND kind = 'POST'",
+    ),
+    Fault(
+        budgets.what_did_not_happen_costs_nothing,
+        "failed",
+        "UPDATE ledger_budgetentry SET spent_change = 1 WHERE attempt_id = %(failed)s AND kind = 'VOID'",
     ),
 )
 
@@ -225,60 +302,4 @@ HISTORY = (
     ),
 )
 
-TENANCY = (
-    Fault(
-        tenancy.references_stay_within_the_tenant,
-        "attempt:recorded",
-        "UPDATE ledger_attempt SET agent_id = %(other_agent)s WHERE id = %(recorded)s",
-    ),
-    Fault(
-        tenancy.references_stay_within_the_tenant,
-        "attempt:recorded",
-        "UPDATE ledger_attempt SET relinked_to_id = %(other_operation)s WHERE id = %(recorded)s",
-    ),
-    Fault(
-        tenancy.references_stay_within_the_tenant,
-        "attempt:recorded",
-        "UPDATE ledger_attempt SET policy_id = 0 WHERE id = %(recorded)s",
-    ),
-    Fault(
-        tenancy.rows_agree_on_the_operation,
-        "approval:approved_sent",
-        "UPDATE ledger_approval SET operation_id = %(operation_recorded)s "
-        "WHERE id = %(approved_sent_approval)s",
-    ),
-)
-
-SYSTEM = (
-    Fault(
-        system.constraints_are_valid,
-        "ledger_attempt.later",
-        "ALTER TABLE ledger_attempt ADD CONSTRAINT later CHECK (number > 0) NOT VALID",
-    ),
-    Fault(system.constraints_are_there, "ledger_attempt one_live_attempt", "DROP INDEX one_live_attempt"),
-    Fault(
-        system.constraints_are_there,
-        "ledger_attempt failed_by_someone",
-        without("ledger_attempt", "failed_by_someone"),
-    ),
-    Fault(
-        system.triggers_are_there_and_enabled,
-        "ledger_event pgtrigger_append_only_*",
-        "ALTER TABLE ledger_event DISABLE TRIGGER USER",
-    ),
-    Fault(
-        system.triggers_are_there_and_enabled,
-        "ledger_vote.wall_vote_attempt_id",
-        "ALTER TABLE ledger_vote DISABLE TRIGGER ALL",
-    ),
-    Fault(system.wall_is_complete, "wall_vote_attempt_id", without("ledger_vote", "wall_vote_attempt_id")),
-    Fault(
-        system.wall_is_complete,
-        "wall_vote_attempt_id",
-        without("ledger_vote", "wall_vote_attempt_id")
-        + "ALTER TABLE ledger_vote ADD CONSTRAINT wall_vote_attempt_id FOREIGN KEY (attempt_id) "
-        "REFERENCES ledger_attempt (id)",
-    ),
-)
-
-FAULTS = (*ATTEMPTS, *APPROVALS, *DELIVERIES, *BUDGETS, *HISTORY, *TENANCY, *SYSTEM)
+FAULTS = (*ATTEMPTS, *APPROVALS, *DELIVERIES, *BUDGETS, *HISTORY, *PARKED, *TENANCY, *SYSTEM, *PAGES)

@@ -74,6 +74,22 @@ ATTEMPTS = (
         "AND kind = 'attempt.intent'",
     ),
     Fault(
+        attempts.successors_open_in_their_leave,
+        "corrected",
+        "UPDATE ledger_event SET kind = 'attempt.manual_review', at = at + interval '1 s' "
+        "WHERE attempt_id = %(corrected)s AND kind = 'attempt.held'",
+    ),
+    Fault(
+        attempts.held_is_recorded,
+        "held",
+        "UPDATE ledger_attempt SET held_at = NULL WHERE id = %(held)s",
+    ),
+    Fault(
+        attempts.held_is_recorded,
+        "recorded",
+        "UPDATE ledger_attempt SET held_at = now() WHERE id = %(recorded)s",
+    ),
+    Fault(
         attempts.leave_is_recorded,
         "recorded",
         "UPDATE ledger_attempt SET dispatched_at = now() WHERE id = %(recorded)s",
@@ -102,6 +118,11 @@ ATTEMPTS = (
         attempts.failed_has_a_ground,
         "failed",
         "UPDATE ledger_attempt SET failed_by = 'not_started', maybe_sent = TRUE WHERE id = %(failed)s",
+    ),
+    Fault(
+        attempts.failed_has_a_ground,
+        "failed_there",
+        "UPDATE ledger_lookup SET answer = 'unavailable' WHERE attempt_id = %(failed_there)s",
     ),
     Fault(
         attempts.failed_has_a_ground,

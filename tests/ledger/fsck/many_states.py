@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from ledger import lifecycle
-from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, User
+from ledger.lifecycle import OutcomeReport, Told
+from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, ParkedFact, User
+from ledger.rules.canonical import canonical_bytes
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast, cast
 
 MOVE = "fund.move"
-TOOLS = {**make.TOOLS, MOVE: {"effect": "payment", "review": "always", "summary": "Move {amount}"}}
+PAY = "fee.pay"
+COST = {"amount": "/amount", "unit": "/currency"}
+TOOLS = {
+    **make.TOOLS,
+    MOVE: {"effect": "payment", "review": "always", "summary": "Move {amount}"},
+    PAY: {"effect": "payment", "approvals": 1, "cost": COST, "summary": "Pay {amount} {currency}"},
+}
 AMOUNT = {"amount": 5}
+FEE = {"amount": "12.50", "currency": "EUR"}
+LIMITS: dict[str, int | Decimal | None] = {"tool_calls": 50, "EUR": Decimal("60.00")}
 REFUSED: dict[str, Any] = {"no_effect": True, "error_class": "refused", "retryable": True}
 
 
@@ -28,11 +39,13 @@ class ManyStates:
         Destination.objects.create(
             tenant=self.cast.tenant, name="books", url="https://books.example/", ack="response"
         )
-        durable(lambda: lifecycle.open_run(key=self.key, name="nightly", limits={"tool_calls": 50}))
+        durable(lambda: lifecycle.open_run(key=self.key, name="nightly", limits=LIMITS))
         self.told_by_agents()
         self.in_doubt()
         self.decided_by_people()
+        self.paid_from_the_budget()
         self.beside_the_attempts()
+        self.told_too_early()
 
     @property
     def key(self) -> ApiKey:
@@ -60,6 +73,8 @@ class ManyStates:
         self.keep("review", make.for_a_person(self.key, run="nightly"))
         found = Record(reference="msg-7", content="same", state="done")
         self.keep("looked_up", make.looked_up(make.unknown(self.key), LookedUpKind.FOUND, found))
+        ended = Record(reference="msg-8", content="same", state="failed")
+        self.keep("failed_there", make.looked_up(make.unknown(self.key), LookedUpKind.FOUND, ended))
         first = self.keep("varied", make.dispatched(self.key))
         self.keep("variant", make.variant(self.key, first, {"to": "eve@example.org", "subject": "Invoice 7"}))
 
@@ -68,6 +83,7 @@ class ManyStates:
         self.approve("doubtful", self.cast.approver)
         self.keep("sent_again", make.send(self.key, make.fresh(doubtful)))
         self.keep("held", make.held(self.key))
+        self.correct()
         self.keep("rejected", make.held(self.key))
         item = make.item_of(make.fresh(self.attempt("rejected"))).pk
         durable(lambda: lifecycle.reject(item_id=item, by=self.cast.operator, why="not wanted"))
@@ -87,6 +103,26 @@ class ManyStates:
         sent = make.send(self.key, self.attempt("approved_sent"))
         make.reported(self.key, sent, "succeeded", result_ref="m-1")
 
+    def paid_from_the_budget(self) -> None:
+        for story in ("fee_sent", "fee_unknown", "fee_paid"):
+            self.keep(story, make.dispatched(self.key, PAY, args=FEE, run="nightly"))
+        with_fee = self.dispatched()
+        make.reported(self.key, self.attempt("fee_unknown"), "unknown")
+        more, foreign = {"EUR": Decimal("39.999")}, {"USD": Decimal("0.01")}
+        make.reported(self.key, self.attempt("fee_paid"), "succeeded", result_ref="f-1", usage=more)
+        make.reported(self.key, with_fee, "succeeded", result_ref="t-77", usage=foreign)
+
+    def correct(self) -> None:
+        """A sent attempt with a held successor: other arguments wait for an approval of their own."""
+        mistaken = self.keep("mistaken", make.for_a_person(self.key))
+        args = {"title": "Printer on fire, second floor"}
+        item, raw = make.item_of(mistaken).pk, canonical_bytes(args)
+        by = self.cast.operator
+        durable(
+            lambda: lifecycle.relink_arguments(item_id=item, by=by, why="floor", args_bytes=raw, args=args)
+        )
+        self.keep("corrected", Attempt.objects.get(descends_from=mistaken))
+
     def beside_the_attempts(self) -> None:
         other = self.cast.other_tenant
         foreign = make.agent(other, self.cast.stranger)
@@ -98,10 +134,33 @@ class ManyStates:
             "other_agent": foreign.pk,
             "other_operation": elsewhere.operation_id,
             "delivery": self.subject("delivery:confirmed"),
+            "euros": BudgetAccount.objects.get(unit="EUR").pk,
+            "dollars": BudgetAccount.objects.get(unit="USD").pk,
             "account": BudgetAccount.objects.get(unit="tool_calls", limit=50).pk,
         }
         for story in ("confirmed", "recorded"):
             self.ids[f"operation_{story}"] = self.attempt(story).operation_id
+
+    def told_too_early(self) -> None:
+        for story in ("parked", "dismissed", "early"):
+            self.tell(story)
+        self.ids["parked_fact"] = self.fact("parked").pk
+        self.ids["dismissed_fact"] = self.fact("dismissed").pk
+        durable(
+            lambda: lifecycle.dismiss_parked(
+                fact_id=self.ids["dismissed_fact"], by=self.cast.operator, why="a test"
+            )
+        )
+        self.keep("early", make.recorded(self.key, make.TICKET, operation_key="early"))
+        self.ids["joined_fact"] = self.fact("early").pk
+
+    def tell(self, operation_key: str) -> None:
+        report = OutcomeReport(worker_id="w", outcome="succeeded", result_ref="r-1")
+        told = Told(operation_key=operation_key)
+        durable(lambda: lifecycle.take_outcome(key=self.key, told=told, report=report))
+
+    def fact(self, operation_key: str) -> ParkedFact:
+        return ParkedFact.objects.get(operation_key=operation_key)
 
     def keep(self, story: str, attempt: Attempt) -> Attempt:
         self.ids[story] = attempt.pk
@@ -123,6 +182,10 @@ class ManyStates:
         if story not in self.ids:
             return named
         return _SUBJECTS[kind](self.attempt(story)) if kind else str(self.ids[story])
+
+    def operation_of(self, named: str) -> str:
+        """The operation of what a finding names."""
+        return self.attempt(named.rpartition(":")[2].removesuffix("_approval")).operation_id
 
 
 _SUBJECTS: dict[str, Callable[[Attempt], str]] = {

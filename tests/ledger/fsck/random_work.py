@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 from django.db.models import F
 
@@ -19,6 +21,11 @@ from tests.support import make
 from tests.support.cast import Cast
 
 LONG_AGO = timedelta(days=8)
+COST = {"cost": {"amount": "/amount", "unit": "/currency"}}
+TOOLS: dict[str, dict[str, Any]] = {
+    **{name: dict(rule) for name, rule in make.TOOLS.items()},
+    make.REFUND: {**make.TOOLS[make.REFUND], **COST},
+}
 
 
 class RandomWork:
@@ -29,7 +36,9 @@ class RandomWork:
 
     def __init__(self, cast: Cast, seed: int) -> None:
         self.cast, self.draw, self.done = cast, random.Random(seed), list[str]()
-        durable(lambda: lifecycle.open_run(key=cast.key, name="nightly", limits={"tool_calls": 30}))
+        make.policy(cast.tenant, by=cast.admin, tools=TOOLS)
+        limits: dict[str, int | Decimal | None] = {"tool_calls": 30, "EUR": Decimal("900.50")}
+        durable(lambda: lifecycle.open_run(key=cast.key, name="nightly", limits=limits))
         Destination.objects.create(
             tenant=cast.tenant, name="books", url="https://books.example/", ack="response"
         )
@@ -69,7 +78,7 @@ class RandomWork:
         if attempt is None:
             return "nothing"
         outcome = self.draw.choice(["succeeded", "failed", "unknown"])
-        report: dict[str, object] = {}
+        report: dict[str, Any] = {}
         if outcome == "succeeded" and self.coin():
             report["result_ref"] = self.reference()
         if outcome == "failed":
@@ -77,6 +86,8 @@ class RandomWork:
             report |= {"no_effect": self.coin(), "retryable": self.coin(), "error_class": error_class}
         if self.coin():
             report["usage"] = {"tool_calls": self.draw.randrange(1, 4), "tokens": 7}
+            if self.coin():
+                report["usage"] |= {"EUR": Decimal(self.draw.choice(["0", "99.999", "240"]))}
         return f"{attempt.pk} {outcome} {make.reported(self.cast.key, attempt, outcome, **report).state}"
 
     def name_request(self) -> str:
@@ -194,7 +205,7 @@ class RandomWork:
         rule = {**make.TOOLS[make.TICKET], "review": self.draw.choice(["always", "on_unknown"])}
         if self.coin():
             rule["approvals"] = 2
-        make.policy(self.cast.tenant, by=self.cast.admin, tools={**make.TOOLS, make.TICKET: rule})
+        make.policy(self.cast.tenant, by=self.cast.admin, tools={**TOOLS, make.TICKET: rule})
         return str(rule)
 
     def look_up_absent(self) -> str:

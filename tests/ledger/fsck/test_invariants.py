@@ -5,15 +5,17 @@ from fnmatch import fnmatchcase
 import pytest
 
 from ledger.models import Attempt, Tenant
-from ledger.queries.invariants import INVARIANTS, findings
+from ledger.queries.invariants import INVARIANTS, OF_THE_SYSTEM, findings, findings_of, history
 from ledger.queries.invariants.scope import Scope
 from ledger.rules.states import State
 from tests.ledger.fsck.conftest import Plant
-from tests.ledger.fsck.fault import Fault
+from tests.ledger.fsck.fault import NOWHERE, Fault
 from tests.ledger.fsck.faults import FAULTS
 from tests.ledger.fsck.many_states import ManyStates
 
 pytestmark = pytest.mark.django_db
+
+OF_OPERATIONS = [fault for fault in FAULTS if fault.check not in OF_THE_SYSTEM and fault.touched != NOWHERE]
 
 
 def test_healthy_ledger_in_every_state_is_clean(many_states: ManyStates) -> None:
@@ -28,10 +30,29 @@ def test_every_invariant_has_a_planted_fault() -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_planted_fault_is_found(fault: Fault, plant: Plant, many_states: ManyStates) -> None:
     subject = many_states.subject(fault.subject)
-    with plant(fault.sql):
+    with plant(fault.sql), fault.code():
         found = list(fault.check(Scope()))
     assert any(fnmatchcase(broken.subject_id, subject) for broken in found), found
     assert list(fault.check(Scope())) == []
+
+
+@pytest.mark.parametrize("fault", OF_OPERATIONS, ids=str)
+def test_fault_of_a_touched_operation_is_found_and_of_no_other(
+    fault: Fault, plant: Plant, many_states: ManyStates
+) -> None:
+    subject = many_states.subject(fault.subject)
+    touched = many_states.operation_of(fault.touched or fault.subject)
+    elsewhere = many_states.ids["other_operation"]
+    with plant(fault.sql):
+        found = list(fault.check(Scope(operations=(touched,))))
+        assert list(fault.check(Scope(operations=(elsewhere,)))) == []
+        assert list(findings_of(fault.check, Scope(operations=()), {})) == []
+    assert any(fnmatchcase(broken.subject_id, subject) for broken in found), found
+
+
+def test_an_event_of_no_operation_spoils_no_other_history(plant: Plant, many_states: ManyStates) -> None:
+    with plant("DELETE FROM ledger_operation WHERE id = %(operation_recorded)s"):
+        assert list(history.histories_are_whole_and_unedited(Scope())) == []
 
 
 def test_only_the_tenant_asked_for_is_checked(plant: Plant, many_states: ManyStates) -> None:

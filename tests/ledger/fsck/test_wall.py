@@ -4,9 +4,9 @@ import pytest
 from django.db import connection
 
 from ledger.models import Attempt
-from ledger.queries.invariants.scope import Scope
+from ledger.queries.invariants.scope import Scope, tenant_models
 from ledger.queries.invariants.system import wall_is_complete
-from ledger.queries.invariants.tenancy import Reference, references, tenant_models
+from ledger.queries.invariants.tenancy import Reference, references
 
 pytestmark = pytest.mark.django_db
 

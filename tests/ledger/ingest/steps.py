@@ -12,8 +12,8 @@ from tests.support.api import Api
 ARGS = {"to": "a@example.org", "amount": 1.5}
 
 STANDING = {
-    "operation_id", "attempt_id", "attempt", "state", "outcome", "args_hash", "policy_version", "directive",
-    "reason", "review_url", "result_ref",
+    "operation_id", "attempt_id", "attempt", "state", "outcome", "args_hash", "policy_version",
+    "state_since", "due_at", "directive", "reason", "review_url", "result_ref",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from tests.support.api import PREFIX, Api, WebServer, slug_of
 
 CALLS = {
     "POST /intents", "POST /attempts/{attempt_id}/dispatch", "POST /attempts/{attempt_id}/heartbeat",
-    "POST /attempts/{attempt_id}/provider-request", "POST /attempts/{attempt_id}/outcome",
+    "POST /attempts/{attempt_id}/provider-request", "POST /attempts/{attempt_id}/outcome", "POST /outcomes",
     "POST /operations/{operation_id}/cancel", "GET /operations/{operation_id}", "GET /operations",
     "GET /operations/{operation_id}/events", "PUT /runs/{run}", "GET /runs/{run}", "POST /runs/{run}/usage",
     "PUT /runs/{run}/checkpoint", "POST /recover", "POST /deliveries/{delivery_id}/ack",

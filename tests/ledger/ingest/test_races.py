@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Barrier
 
-import httpx
-
-from ledger.models import Attempt, BudgetAccount, Event, Operation
+from ledger.models import Attempt, BudgetAccount
 from tests.ledger.ingest.cast import Cast
-from tests.ledger.ingest.steps import new_attempt, post_dispatch, post_intent, post_outcome, sent_attempt
-from tests.support.api import Api, slug_of
-
-
-def at_once(calls: Sequence[Callable[[], httpx.Response]]) -> list[httpx.Response]:
-    """Make all these calls at the same moment."""
-    ready = Barrier(len(calls))
-
-    def make(call: Callable[[], httpx.Response]) -> httpx.Response:
-        ready.wait()
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(make, calls))
-
-
-def test_equal_intents_make_one_attempt(api: Api, cast: Cast) -> None:
-    answers = at_once([lambda: post_intent(api)] * 20)
-    assert Counter(answer.status_code for answer in answers) == {201: 1, 200: 19}
-    assert len({answer.json()["attempt_id"] for answer in answers}) == 1
-    assert Operation.objects.filter(tenant=cast.tenant).count() == 1
+from tests.ledger.ingest.steps import new_attempt, post_dispatch, post_intent, post_outcome
+from tests.support.api import Api, at_once, slug_of
 
 
 def test_of_many_contents_one_is_live_and_one_is_held(api: Api, cast: Cast) -> None:
@@ -50,14 +26,6 @@ def test_one_worker_of_many_gets_leave(api: Api) -> None:
     assert {slug_of(answer) for answer in answers if answer.status_code == 409} == {"in-flight"}
 
 
-def test_one_life_gets_one_leave_however_often_it_asks(api: Api) -> None:
-    attempt = new_attempt(api)
-    answers = at_once([lambda: post_dispatch(api, attempt)] * 10)
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.text for answer in answers}) == 1
-    assert Event.objects.filter(attempt=attempt["attempt_id"], kind="attempt.dispatched").count() == 1
-
-
 def test_leave_and_report_at_once_leave_a_clear_state(api: Api) -> None:
     attempt = new_attempt(api)
     post_dispatch(api, attempt)
@@ -69,15 +37,6 @@ def test_leave_and_report_at_once_leave_a_clear_state(api: Api) -> None:
     assert Attempt.objects.get(pk=attempt["attempt_id"]).state == "OUTCOME_CONFIRMED"
 
 
-def test_cancel_and_leave_at_once_never_both_win_unsent(api: Api) -> None:
-    attempt = new_attempt(api)
-    path = f"/operations/{attempt['operation_id']}/cancel"
-    leave, cancelled = at_once([lambda: post_dispatch(api, attempt), lambda: api.post(path, reason="x")])
-    assert cancelled.status_code == 200
-    state = Attempt.objects.get(pk=attempt["attempt_id"]).state
-    assert (leave.status_code, state) in {(200, "DISPATCHED"), (409, "CANCELLED"), (403, "CANCELLED")}
-
-
 def test_a_budget_is_not_overdrawn(api: Api, cast: Cast) -> None:
     api.put("/runs/r1", limits={"tool_calls": 3})
     attempts = [new_attempt(api, operation_key=f"k{n}", run="r1", step=f"s{n}") for n in range(8)]
@@ -86,17 +45,3 @@ def test_a_budget_is_not_overdrawn(api: Api, cast: Cast) -> None:
     assert {slug_of(answer) for answer in answers if answer.status_code == 403} == {"budget-exhausted"}
     account = BudgetAccount.objects.get(run__name="r1", tenant=cast.tenant, unit="tool_calls")
     assert (account.reserved, account.spent) == (3, 0)
-
-
-def test_equal_usage_is_counted_once(api: Api) -> None:
-    api.put("/runs/r1")
-    answers = at_once([lambda: api.post("/runs/r1/usage", usage_id="u", usage={"turns": 2})] * 8)
-    assert {answer.status_code for answer in answers} == {200}
-    assert api.get("/runs/r1").json()["budget"]["turns"]["spent"] == 2
-
-
-def test_a_dead_worker_is_declared_by_many(api: Api) -> None:
-    attempt = sent_attempt(api)
-    answers = at_once([lambda: api.post("/recover", worker_id="w1")] * 5)
-    assert {answer.status_code for answer in answers} == {200}
-    assert Event.objects.filter(attempt=attempt["attempt_id"], kind="attempt.unknown").count() == 1

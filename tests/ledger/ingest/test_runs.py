@@ -72,7 +72,8 @@ HOSTILE = {
     "limit in parts": ({"limits": {"turns": 1.5}}, "/limits/turns"),
     "limit a text": ({"limits": {"turns": "10"}}, "/limits/turns"),
     "limit a flag": ({"limits": {"turns": True}}, "/limits/turns"),
-    "limit of another unit": ({"limits": {"euros": 1}}, "/limits/euros"),
+    "limit of no unit": ({"limits": {"two words": 1}}, "/limits"),
+    "limit of a unit otherwise spelled": ({"limits": {"TOKENS": 1}}, "/limits"),
     "limits a list": ({"limits": []}, "/limits"),
     "unknown field": ({"limit": {}}, "/limit"),
 }

@@ -21,6 +21,8 @@ ABOUT_ATTEMPTS: dict[str, Call] = {
         f"/attempts/{name}/dispatch", worker_id="w1", args_hash=hash_of({})
     ),
     "heartbeat": lambda api, name: api.post(f"/attempts/{name}/heartbeat", worker_id="w1", lease_epoch=1),
+}
+FACTS: dict[str, Call] = {
     "provider-request": lambda api, name: api.post(
         f"/attempts/{name}/provider-request", worker_id="w1", provider_request_id="p"
     ),
@@ -56,6 +58,25 @@ def test_a_foreign_attempt_is_unknown(api: Api, stranger: Api, call: str) -> Non
     assert len({body_of(make(stranger, name)) for name in names}) == 1
     assert Attempt.objects.get(pk=attempt).state == "DISPATCHED"
     assert stored() == before
+
+
+@pytest.mark.parametrize("call", FACTS)
+def test_a_fact_about_a_foreign_attempt_is_kept_like_one_about_nobodys(
+    api: Api, stranger: Api, call: str
+) -> None:
+    attempt = sent_attempt(api)["attempt_id"]
+    before, tell = stored(), FACTS[call]
+    answers = [tell(stranger, name) for name in (attempt, f"att_{NEVER}")]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert len({answer.content for answer in answers}) == 1
+    assert len({frozenset(_telling_headers(answer).items()) for answer in answers}) == 1
+    assert len({body_of(tell(stranger, name)) for name in ("att_x", "1", "'", NEVER)}) == 1
+    assert Attempt.objects.get(pk=attempt).state == "DISPATCHED"
+    assert stored() == before
+
+
+def _telling_headers(answer: httpx.Response) -> dict[str, str]:
+    return {name: value for name, value in answer.headers.items() if name not in ("date", "x-request-id")}
 
 
 @pytest.mark.parametrize("call", ABOUT_OPERATIONS)

@@ -1,6 +1,7 @@
 """The agent's client and the real API, over HTTP: each directive as an agent meets it."""
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from ledger.client import (
     PendingReview,
     Refused,
 )
+from ledger.client.amounts import Limits
 from ledger.client.block import CURRENT
 from ledger.models import Attempt
 from tests.ledger.ingest.cast import Cast
@@ -143,9 +145,27 @@ def test_a_run_with_its_budget_and_checkpoint(ledger: Ledger) -> None:
     assert run["checkpoint"]["sequence"] == 1
 
 
+def test_money_goes_as_exact_as_it_is_kept(ledger: Ledger) -> None:
+    limits: Limits = {"EUR": Decimal("500.00"), "USD": "0.30"}
+    assert ledger.put_run("paying", limits=limits)["budget"]["EUR"]["left"] == "500.00"
+    ledger.post_usage("paying", usage_id="u1", usage={"usd": Decimal("0.1")})
+    run = ledger.post_usage("paying", usage_id="u2", usage={"usd": "0.2"})
+    assert run["budget"]["USD"] == {"limit": "0.30", "reserved": "0", "spent": "0.3", "left": "0"}
+
+
 def test_what_is_known_can_be_read(ledger: Ledger) -> None:
     with mail(ledger) as op:
         op.confirm(result_ref="msg_1")
     assert ledger.get_operation(op.operation_id)["outcome"] == "confirmed"
     found = ledger.find_operations(operation_key="mail:1")["operations"]
     assert [operation["operation_id"] for operation in found] == [op.operation_id]
+
+
+def test_a_report_on_an_attempt_the_ledger_forgot_finds_its_operation(ledger: Ledger, cast: Cast) -> None:
+    forgotten = "att_" + "7" * 26
+    told = ledger.report_outcome(forgotten, "succeeded", result_ref="msg_1", operation_key="mail:1")
+    assert told.parked
+    with pytest.raises(PendingReview), mail(ledger):
+        pass
+    assert attempt_of(cast).reason == "sent_without_leave"
+    assert not ledger.report_early_outcome("mail:1", "succeeded", result_ref="msg_1").parked

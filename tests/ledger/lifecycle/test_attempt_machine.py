@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -99,10 +100,13 @@ class AttemptMachine(RuleBasedStateMachine):
             self.block.__exit__(None, None, None)
         assert broken == []
 
-    @initialize(limit=st.sampled_from([None, None, 2]))
-    def begin(self, limit: int | None) -> None:
-        self.real = Real(self.people, self.tool, limit)
-        self.model = model.Operation(self.tool, World(limit=limit))
+    @initialize(
+        limit=st.sampled_from([None, None, 2]),
+        money_limit=st.sampled_from([None, None, Decimal("2.50"), Decimal("4.99")]),
+    )
+    def begin(self, limit: int | None, money_limit: Decimal | None) -> None:
+        self.real = Real(self.people, self.tool, limit=limit, money_limit=money_limit)
+        self.model = model.Operation(self.tool, World(limit=limit, money_limit=money_limit))
         self.post("a")
 
     @rule(data=st.data())
@@ -323,8 +327,9 @@ class AttemptMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_budget_is_what_was_reserved_and_spent(self) -> None:
-        account = self.real.account()
+        account, money = self.real.account("tool_calls"), self.real.account("EUR")
         tried = self.model.tried
+        assert (money.reserved, money.spent) == (self.model.money_reserved, self.model.money_spent)
         assert (account.reserved, account.spent) == (
             sum(a.reserved for a in tried),
             sum(a.posted for a in tried),

@@ -156,17 +156,6 @@ def test_an_approved_send_is_opened_once(people: Cast) -> None:
         assert ApprovalUse.objects.filter(approval__attempt=attempt).count() == 1
 
 
-def test_two_yes_where_one_is_enough_lead_to_one_send(people: Cast) -> None:
-    for _ in range(ROUNDS):
-        attempt = make.held(people.key)
-        answers = at_once(approve(attempt, people.approver), approve(attempt, people.second_approver))
-        assert len(only(Decided, answers)) >= 1
-        assert Approval.objects.filter(attempt=attempt, used_at=None, voided_at=None).count() == 1
-        sent = only(LeaveGiven, at_once(leave(people, attempt, "a"), leave(people, attempt, "b")))
-        assert len(sent) == 1
-        assert Approval.objects.filter(attempt=attempt).exclude(used_at=None).count() == 1
-
-
 def test_two_yes_where_two_are_needed_make_one_approval(people: Cast) -> None:
     rule = {**make.TOOLS[make.TICKET], "approvals": 2}
     make.policy(people.tenant, by=people.admin, tools={make.TICKET: rule})
@@ -218,8 +207,10 @@ def test_a_late_success_against_leave_of_an_approved_send(people: Cast) -> None:
 def test_two_reconcilers_never_claim_one_attempt(people: Cast) -> None:
     for _ in range(ROUNDS):
         expected = {make.unknown(people.key).pk for _ in range(3)}
-        claimed_by_each = at_once(*[lambda: claims._claim(2)] * 4)
-        taken = [claim.attempt_id for claimed in claimed_by_each for claim in claimed]
+        (lane,) = claims.due_lanes()
+        claimed = at_once(*[lambda lane=lane: claims._claim(lane)] * 4)
+        taken = [claim.attempt_id for claim in claimed if claim is not None]
+        assert taken
         assert len(taken) == len(set(taken))
         assert set(taken) <= expected
         Attempt.objects.filter(state=State.UNKNOWN).update(next_check_at="2100-01-01T00:00:00Z")

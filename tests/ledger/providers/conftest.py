@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from ledger.http import close_connections
 from ledger.providers import pace
 from tests.support import localstripe
 from tests.support.localstripe import LocalStripe
+from tests.support.mailserver import MailServer
 from tests.support.provider import ProviderProcess
 
 pytest.register_assert_rewrite("tests.ledger.providers.contract")
@@ -54,3 +56,11 @@ def stripe(_localstripe: LocalStripe, monkeypatch: pytest.MonkeyPatch) -> LocalS
     _localstripe.forget_everything()
     monkeypatch.setenv("PROVIDER_STRIPE_KEY", localstripe.SECRET)
     return _localstripe
+
+
+@pytest.fixture
+def mail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MailServer]:
+    """A mail server whose sent mail the ledger may read."""
+    with MailServer(tmp_path / "mail") as server:
+        monkeypatch.setenv("PROVIDER_MAIL_SENT", str(server.sent))
+        yield server

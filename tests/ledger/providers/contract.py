@@ -6,6 +6,9 @@ Write a Stage that stands a provider of that kind behind a Proxy, and a class th
         @pytest.fixture
         def stage(self) -> Iterator[Stage]: ...
 
+A provider that is not asked over HTTP gets an AnyStage and the LookUpContract, which is the part of it that
+does not depend on how it is asked; what it cannot read is for tests of its own.
+
 One question runs through all of it: does the adapter ever take "I could not see" for "it is not there"?
 """
 
@@ -13,7 +16,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -30,21 +34,19 @@ from tests.support.proxy import Fault, Proxy
 _numbers = itertools.count(1)
 
 
-class Stage(ABC):
-    """One provider of its kind, seen by an adapter through `proxy` only.
-
-    `adapter()` is configured with a canary and pages so small that three effects need several of them.
-    """
+class AnyStage(ABC):
+    """One provider of its kind, however it is spoken to. `adapter()` is configured with a canary."""
 
     tool: str
     args: Mapping[str, Any]
     secret: str
 
-    def __init__(self, proxy: Proxy) -> None:
-        self.proxy = proxy
-
     @abstractmethod
     def adapter(self) -> Adapter: ...
+
+    @abstractmethod
+    def elsewhere(self) -> AbstractContextManager[object]:
+        """While this lasts the adapter looks at somebody else's account, which is readable and empty."""
 
     @abstractmethod
     def effect(self, question: Question, args: Mapping[str, Any]) -> str:
@@ -53,18 +55,6 @@ class Stage(ABC):
     @abstractmethod
     def other_args(self) -> Mapping[str, Any]:
         """Arguments that differ from `args` in what the configuration compares."""
-
-    @abstractmethod
-    def with_status(self, document: Any, word: str) -> Any:
-        """The provider's page as if every record in it had this status."""
-
-    @abstractmethod
-    def without_end(self, document: Any, number: int) -> Any:
-        """The provider's page number so and so, empty of records of ours, as if another one followed."""
-
-    @abstractmethod
-    def of_another_account(self) -> Fault:
-        """How the provider answers a key of somebody else's account."""
 
     def question(self, **changed: Any) -> Question:
         """About an operation that nobody asked about before, sent just now."""
@@ -84,6 +74,38 @@ class Stage(ABC):
         """A question whose effect the provider really had, and its reference there."""
         asked = self.question(**changed)
         return asked, self.effect(asked, self.args)
+
+    def look_up(self, question: Question) -> LookedUp:
+        """One look-up by a new adapter, with nothing in its way."""
+        return self.adapter().look_up(question)
+
+
+class Stage(AnyStage):
+    """A provider with a JSON API, seen by an adapter through `proxy` only.
+
+    `adapter()` asks for pages so small that three effects need several of them.
+    """
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+
+    @abstractmethod
+    def with_status(self, document: Any, word: str) -> Any:
+        """The provider's page as if every record in it had this status."""
+
+    @abstractmethod
+    def without_end(self, document: Any, number: int) -> Any:
+        """The provider's page number so and so, empty of records of ours, as if another one followed."""
+
+    @abstractmethod
+    def of_another_account(self) -> Fault:
+        """How the provider answers a key of somebody else's account."""
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        self.proxy.fault = self.of_another_account()
+        yield
+        self.proxy.fault = lines.honest
 
     def ask(self, question: Question, fault: Fault = lines.honest) -> LookedUp:
         """One look-up by a new adapter through this fault."""
@@ -121,13 +143,54 @@ UNREADABLE: Mapping[str, Fault] = {
 }
 
 
-class AdapterContract:
-    """Inherit, and give the fixture `stage`."""
+class LookUpContract:
+    """What holds for every adapter. Inherit, and give the fixture `stage`."""
 
-    def test_what_was_done_is_found(self, stage: Stage) -> None:
+    def test_what_was_done_is_found(self, stage: AnyStage) -> None:
         asked, reference = stage.sent()
-        (record,) = stage.ask(asked).records
+        (record,) = stage.look_up(asked).records
         assert (record.reference, record.content, record.state) == (reference, "same", "done")
+
+    def test_every_send_is_found(self, stage: AnyStage) -> None:
+        asked, first = stage.sent()
+        references = {first, *(stage.effect(asked, stage.args) for _ in range(3))}
+        stage.sent()
+        found = stage.look_up(asked).records
+        assert (len(references), {record.reference for record in found}) == (4, references)
+
+    def test_what_was_not_done_is_absent_and_the_canary_is_seen(self, stage: AnyStage) -> None:
+        stage.sent()
+        looked_up = stage.look_up(stage.question())
+        assert (looked_up.kind, looked_up.canary_seen) == (LookedUpKind.ABSENT, True)
+
+    def test_other_content_is_found_as_other(self, stage: AnyStage) -> None:
+        asked = stage.question()
+        stage.effect(asked, stage.other_args())
+        (record,) = stage.look_up(asked).records
+        assert record.content == "other"
+
+    def test_arguments_known_by_hash_only_are_never_called_the_same(self, stage: AnyStage) -> None:
+        asked, _ = stage.sent(args=None)
+        looked_up = stage.look_up(asked)
+        assert looked_up.kind is LookedUpKind.NO_LOOKUP or looked_up.records[0].content == "same"
+        assert looked_up.kind is not LookedUpKind.ABSENT
+
+    def test_another_account_is_never_believed(self, stage: AnyStage) -> None:
+        asked, _ = stage.sent()
+        with stage.elsewhere():
+            looked_up = stage.look_up(asked)
+        assert looked_up.kind is LookedUpKind.UNAVAILABLE or (
+            looked_up.kind is LookedUpKind.ABSENT and looked_up.canary_seen is False
+        )
+
+    def test_the_secret_is_shown_nowhere(self, stage: AnyStage) -> None:
+        asked, _ = stage.sent()
+        adapter = stage.adapter()
+        assert stage.secret not in repr(adapter) + repr(vars(adapter)) + repr(adapter.look_up(asked))
+
+
+class AdapterContract(LookUpContract):
+    """What holds for an adapter of a JSON API beside that, however its line behaves."""
 
     def test_every_send_is_found_on_whatever_page(self, stage: Stage) -> None:
         asked, first = stage.sent()
@@ -143,23 +206,6 @@ class AdapterContract:
             requests = stage.requests_of(question)
             assert {request.method for request in requests} == {"GET"}
             assert not any(request.body for request in requests)
-
-    def test_what_was_not_done_is_absent_and_the_canary_is_seen(self, stage: Stage) -> None:
-        stage.sent()
-        looked_up = stage.ask(stage.question())
-        assert (looked_up.kind, looked_up.canary_seen) == (LookedUpKind.ABSENT, True)
-
-    def test_other_content_is_found_as_other(self, stage: Stage) -> None:
-        asked = stage.question()
-        stage.effect(asked, stage.other_args())
-        (record,) = stage.ask(asked).records
-        assert record.content == "other"
-
-    def test_arguments_known_by_hash_only_are_never_called_the_same(self, stage: Stage) -> None:
-        asked, _ = stage.sent(args=None)
-        looked_up = stage.ask(asked)
-        assert looked_up.kind is LookedUpKind.NO_LOOKUP or looked_up.records[0].content == "same"
-        assert looked_up.kind is not LookedUpKind.ABSENT
 
     def test_a_status_nobody_knows_is_in_progress_and_named(self, stage: Stage) -> None:
         asked, _ = stage.sent()
@@ -189,13 +235,6 @@ class AdapterContract:
         assert looked_up.kind is LookedUpKind.UNAVAILABLE
         assert len(stage.proxy.requests) < 200
 
-    def test_another_account_is_never_believed(self, stage: Stage) -> None:
-        asked, _ = stage.sent()
-        looked_up = stage.ask(asked, stage.of_another_account())
-        assert looked_up.kind is LookedUpKind.UNAVAILABLE or (
-            looked_up.kind is LookedUpKind.ABSENT and looked_up.canary_seen is False
-        )
-
     @pytest.mark.parametrize("status", [401, 403, 429, 500])
     def test_a_canary_that_cannot_be_read_says_nothing(self, stage: Stage, status: int) -> None:
         asked = stage.question()
@@ -208,12 +247,9 @@ class AdapterContract:
         assert len(stage.requests_of(stage.question(), busy)) == 1
         assert len(stage.requests_of(stage.question())) == 0, "it was asked again before its time"
 
-    def test_the_secret_is_sent_and_shown_nowhere(self, stage: Stage) -> None:
+    def test_the_secret_is_sent_in_its_header_only(self, stage: Stage) -> None:
         asked, _ = stage.sent()
-        adapter, before = stage.adapter(), len(stage.proxy.requests)
-        shown = repr(adapter) + repr(vars(adapter)) + repr(adapter.look_up(asked))
-        assert all(
-            stage.secret in request.headers["authorization"] for request in stage.proxy.requests[before:]
-        )
-        assert stage.secret not in shown
+        requests = stage.requests_of(asked)
+        assert requests
+        assert all(stage.secret in request.headers["authorization"] for request in requests)
         assert not any(stage.secret in request.target for request in stage.proxy.requests)

@@ -182,6 +182,23 @@ class TestGithub(AdapterContract):
         looked_up = stage.ask(stage.question(), lambda *_: Reply(200, b"[]", {"Link": link}))
         assert looked_up.kind is LookedUpKind.UNAVAILABLE
 
+    def test_a_403_about_how_often_is_not_about_the_key(self, stage: Stage) -> None:
+        limited = answering(403, b'{"message": "You have exceeded a secondary rate limit"}', Retry_After="5")
+        looked_up = stage.ask(stage.question(), limited)
+        assert (looked_up.kind, looked_up.refused_credential) == (LookedUpKind.UNAVAILABLE, "")
+        assert stage.requests_of(stage.question()) == [], "it was asked again before its time"
+
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_a_refused_token_is_named(self, stage: Stage, status: int) -> None:
+        looked_up = stage.ask(stage.question(), answering(status))
+        assert (looked_up.kind, looked_up.refused_credential) == (
+            LookedUpKind.UNAVAILABLE,
+            "PROVIDER_GITHUB_TOKEN",
+        )
+
+    def test_a_404_that_means_403_is_never_absent(self, stage: Stage) -> None:
+        assert stage.ask(stage.question(), answering(404)).kind is LookedUpKind.UNAVAILABLE
+
     def test_an_operation_nobody_knows_the_time_of_is_for_a_person(self, stage: Stage) -> None:
         assert stage.ask(stage.question(first_sent_at=None)).kind is LookedUpKind.NO_LOOKUP
 

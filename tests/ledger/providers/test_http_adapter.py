@@ -212,6 +212,7 @@ def test_a_listing_that_was_not_read_to_its_end_is_unavailable(provider: Provide
     looked_up = configured(provider, max_pages=most).look_up(asked)
     assert (looked_up.kind, looked_up.records) == (UNAVAILABLE, ())
     assert "too many pages" in looked_up.detail
+    assert looked_up.endless
 
 
 def test_pages_in_a_circle_end(provider: ProviderProcess) -> None:
@@ -222,6 +223,7 @@ def test_pages_in_a_circle_end(provider: ProviderProcess) -> None:
     )
     looked_up = configured(provider, next_page={"pointer": "/data/0/following"}).look_up(asked)
     assert "circle" in looked_up.detail
+    assert looked_up.endless
 
 
 def test_records_of_others_do_not_match(provider: ProviderProcess) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveProblem
-from ledger.models import ApiKey, Attempt, Event, Provider, Pulse, Tenant
+from ledger.models import ApiKey, Attempt, BudgetAccount, Event, Provider, Pulse, Tenant
 from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, resend, sweep_once
 from ledger.rules.directive import Directive
-from ledger.transactions import database_clock, durable
+from ledger.transactions import database_clock, durable, monotonic_s
 from tests.ledger.reconciliation.desk import REFUND, Desk, events, history
 from tests.support import make
+from tests.support.processes import wait_until
 
 
 def newest(attempt: Attempt) -> Attempt:
@@ -158,6 +160,25 @@ def test_a_lease_that_ran_out_before_sending_sends_nothing(
     desk.sends()
     assert desk.effects(attempt) == 0
     assert make.fresh(attempt).state == "FAILED_RETRYABLE", "the sender itself proves that nothing was sent"
+
+
+def test_a_lease_that_ran_out_after_its_last_look_sends_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped and continued there, it has only the time it was given, which says nothing of the provider."""
+    desk.rule(dispatch_timeout_s=0.5)
+    attempt = desk.posted()
+
+    def time_passes() -> None:
+        until = make.fresh(attempt).lease_until
+        assert until is not None
+        wait_until(lambda: database_clock() > until, within_s=10, what="the lease is over")
+
+    between(monkeypatch, "sender.before_send", time_passes)
+    desk.sends()
+    assert desk.effects(attempt) == 0
+    assert make.fresh(attempt).state == "FAILED_RETRYABLE", "the sender itself proves that nothing was sent"
+    assert Provider.objects.get(name="bank").failures == 0
 
 
 def test_a_rule_that_wants_a_person_holds_it_and_sends_after_the_approval(desk: Desk) -> None:
@@ -348,3 +369,29 @@ def test_one_pass_ends_and_says_that_there_is_more(desk: Desk) -> None:
         1,
         0,
     )
+
+
+def test_it_pays_from_the_run_and_stops_at_the_limit(desk: Desk) -> None:
+    desk.rule(cost={"amount": "/amount", "unit": "/currency"})
+    limits = {"EUR": Decimal("12.50")}
+    durable(lambda: lifecycle.open_run(key=desk.people.key, name="r", limits=limits))
+    first, second = (desk.posted(run="r", args={"amount": 12, "currency": name}) for name in ("EUR", "eur"))
+    desk.sends()
+    account = BudgetAccount.objects.get(unit="EUR")
+    assert (account.reserved, account.spent) == (0, 12)
+    assert (desk.effects(first), desk.effects(second)) == (1, 0)
+    (refused,) = events(second, "attempt.leave_refused")
+    assert refused.data["because"] == ["EUR: limit 12.50, reserved 0, spent 12, wanted 12"]
+    assert list(findings()) == []
+
+
+def test_stopped_beyond_its_lease_right_before_it_sends_it_sends_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is counted from when the database was asked, also while this process stands still."""
+    attempt, stood_still = desk.posted(), [0.0]
+    monkeypatch.setattr(resend, "monotonic_s", lambda: monotonic_s() + stood_still[0])
+    between(monkeypatch, "sender.before_send", lambda: stood_still.append(stood_still.pop() + 3600.0))
+    desk.sends()
+    assert desk.effects(attempt) == 0
+    assert newest(attempt).state == "FAILED_RETRYABLE"

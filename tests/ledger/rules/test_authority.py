@@ -57,7 +57,7 @@ FINE = Now(
     rule_hash="v1:sha256:aa",
     max_attempts=5,
     attempts_used=4,
-    budget_left=True,
+    budget_short=(),
     approval=GOOD_APPROVAL,
 )
 
@@ -104,7 +104,7 @@ FLIPS: dict[str, Callable[[Facts], Facts]] = {
     "policy-changed": on_now(rule_hash="v1:sha256:bb"),
     "key-window-over": on_then(key_window_ends_at=NOW),
     "attempts-used-up": on_now(attempts_used=5),
-    "budget-exhausted": on_now(budget_left=False),
+    "budget-exhausted": on_now(budget_short=("EUR: limit 5",)),
     "approval-used": on_approval(used=True),
     "approval-expired": on_approval(expires_at=NOW),
     "approval-stale": on_approval(digest_equal=False),

@@ -46,6 +46,7 @@ SETTLED = AttemptFacts(
 )
 ABSENT = LookedUp(LookedUpKind.ABSENT)
 UNAVAILABLE = LookedUp(LookedUpKind.UNAVAILABLE)
+ENDLESS = LookedUp(LookedUpKind.UNAVAILABLE, endless=True)
 FAILING = LookedUp(LookedUpKind.ADAPTER_FAILED)
 BLIND = LookedUp(LookedUpKind.ABSENT, canary_seen=False)
 SEEING = LookedUp(LookedUpKind.ABSENT, canary_seen=True)
@@ -106,6 +107,8 @@ EXAMPLES: list[tuple[str, LookedUp, dict[str, Any], Refused | None]] = [
     ("adapter_failing", FAILING, {"adapter_failures": 2}, None),
     ("unresolved", found(RUNNING), {"checks": 19}, None),
     ("unresolved", ABSENT, {"checks": 19, "negatives": 0}, None),
+    ("unresolved", ENDLESS, {"checks": 19}, None),
+    ("unavailable", ENDLESS, {"checks": 18}, None),
     ("unavailable", FAILING, {"adapter_failures": 1, "checks": 99}, None),
     ("unavailable", UNAVAILABLE, {"checks": 99}, None),
     ("unavailable", BLIND, {"checks": 99, "cancelled": True}, None),

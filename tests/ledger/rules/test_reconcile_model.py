@@ -23,17 +23,21 @@ records = st.builds(
     content=st.sampled_from(["same", "same", "other"]),
     state=st.sampled_from(["done", "in_progress", "failed", "reversed"]),
 )
-answers = st.builds(
-    LookedUp,
-    kind=st.sampled_from(
-        [kind for kind in LookedUpKind if kind is not LookedUpKind.FOUND] + [LookedUpKind.ABSENT] * 4
-    ),
-    canary_seen=st.sampled_from([None, None, True, False]),
-) | st.builds(
-    LookedUp,
-    kind=st.just(LookedUpKind.FOUND),
-    records=st.lists(records, min_size=1, max_size=3).map(tuple),
-    canary_seen=st.sampled_from([None, True, False]),
+answers = (
+    st.builds(
+        LookedUp,
+        kind=st.sampled_from(
+            [kind for kind in LookedUpKind if kind is not LookedUpKind.FOUND] + [LookedUpKind.ABSENT] * 4
+        ),
+        canary_seen=st.sampled_from([None, None, True, False]),
+    )
+    | st.builds(LookedUp, kind=st.just(LookedUpKind.UNAVAILABLE), endless=st.just(value=True))
+    | st.builds(
+        LookedUp,
+        kind=st.just(LookedUpKind.FOUND),
+        records=st.lists(records, min_size=1, max_size=3).map(tuple),
+        canary_seen=st.sampled_from([None, True, False]),
+    )
 )
 rarely = st.sampled_from([False, False, False, True])
 attempts = st.builds(
@@ -94,6 +98,8 @@ def model_row(a: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
         return "no_lookup"
     if kind == "adapter_failed" and a.adapter_failures >= 2:
         return "adapter_failing"
+    if looked_up.endless and a.checks >= a.max_checks - 1:
+        return "unresolved"
     if kind in ("adapter_failed", "unavailable") or looked_up.canary_seen is False:
         return "unavailable"
     waited_s = (NOW - a.send_lease_ended_at).total_seconds()

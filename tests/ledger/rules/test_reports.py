@@ -46,6 +46,7 @@ def attempts(draw: st.DrawFn) -> ReportFacts:
         contradicted=draw(rarely),
         found_absent=draw(rarely),
         no_new_send=draw(rarely),
+        other_content=draw(rarely),
     )
 
 
@@ -81,18 +82,36 @@ def test_only_a_durable_receipt_confirms(facts: ReportFacts, report: Report) -> 
         assert report.receipt
         assert facts.sent
         assert not any((facts.key_revoked, facts.confirm_by_lookup, facts.other_confirmed))
+        assert not facts.other_content
         assert facts.reason not in CONTRADICTIONS
 
 
 @given(attempts(), reports)
 def test_a_receipt_of_a_trusted_key_settles_whatever_is_open(facts: ReportFacts, report: Report) -> None:
     plain = replace(
-        facts, key_revoked=False, confirm_by_lookup=False, other_confirmed=False, second_reference=False
+        facts,
+        key_revoked=False,
+        confirm_by_lookup=False,
+        other_confirmed=False,
+        second_reference=False,
+        other_content=False,
     )
     receipt = replace(report, outcome=Reported.SUCCEEDED, receipt=True)
     open_states = ("DISPATCHED", "UNKNOWN", "MANUAL_REVIEW", "FAILED_RETRYABLE")
     if plain.state in open_states and plain.sent and plain.reason not in CONTRADICTIONS:
         assert judge(plain, receipt).to is State.OUTCOME_CONFIRMED
+
+
+@given(attempts(), reports)
+def test_a_receipt_of_other_content_is_for_a_person(facts: ReportFacts, report: Report) -> None:
+    other = replace(
+        facts, key_revoked=False, other_confirmed=False, second_reference=False, other_content=True, sent=True
+    )
+    receipt = replace(report, outcome=Reported.SUCCEEDED, receipt=True)
+    open_states = ("DISPATCHED", "UNKNOWN", "FAILED_RETRYABLE")
+    if other.state in open_states and other.reason not in CONTRADICTIONS:
+        follows = judge(other, receipt)
+        assert (follows.to, follows.reason) == (State.MANUAL_REVIEW, ReviewReason.HASH_MISMATCH)
 
 
 @given(attempts(), reports)

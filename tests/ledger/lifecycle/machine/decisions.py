@@ -38,7 +38,7 @@ def _approvable(op: Operation, a: Tried) -> bool:
     if any(not (gives_way and b.state in ("INTENT_RECORDED", "FAILED_RETRYABLE")) for b in others):
         return False
     world = op.world
-    left = world.limit is None or op.used + 1 <= world.limit
+    left = op.has_room_for(a)
     open_ = world.key_live and world.tenant_active and not op.cancelled and world.rule != "none"
     return not op.another_maybe_sent(a) and open_ and left
 

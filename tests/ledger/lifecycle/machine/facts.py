@@ -44,8 +44,9 @@ def report(op: Operation, a: Tried, said: Said) -> None:
     follows = _judge(op, a, said) if trusted else "lose" if a.state == "DISPATCHED" else "evidence"
     if said.success or said.request:
         op.void_all()
-    if trusted and said.success and before not in FINAL:
-        a.said_success = True
+    if trusted and said.success:
+        a.said_success |= before not in FINAL
+        a.said_calls = said.tool_calls or a.said_calls
     if trusted and said.request and not a.request:
         a.request, a.positive = said.request, True
     _settle(op, a, said, follows)
@@ -109,7 +110,7 @@ def _settle(op: Operation, a: Tried, said: Said, follows: str) -> None:
     elif follows == "conflict":
         op.contradict(a, said.named)
     elif follows == "confirm":
-        op.confirm(a, name=said.result or said.request, actual=said.tool_calls)
+        op.confirm(a, name=said.result or said.request)
     elif follows == "same_effect":
         op.go(a, "SUPERSEDED")
     elif follows == "no_effect":

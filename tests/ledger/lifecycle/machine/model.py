@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 LIVE = {"INTENT_RECORDED", "DISPATCHED", "UNKNOWN", "FAILED_RETRYABLE"}
 FINAL = {"OUTCOME_CONFIRMED", "FAILED", "CANCELLED", "SUPERSEDED"}
 ASKED = {"UNKNOWN", "MANUAL_REVIEW"}
 MAY_HAVE_HAPPENED = {"DISPATCHED", "UNKNOWN", "MANUAL_REVIEW"}
+PRICES = {"a": Decimal("1.25"), "b": Decimal(3), "c": Decimal("0.01"), "d": Decimal("2.50")}
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Tried:
     resting: bool = False
     votes: dict[str, str] = field(default_factory=dict)  # who, under which rule
     approval: Approval | None = None
+    said_calls: int = 0
     reserved: int = 0
     posted: int = 0
 
@@ -94,6 +97,7 @@ class World:
     key_live: bool = True
     tenant_active: bool = True
     limit: int | None = None
+    money_limit: Decimal | None = None
 
 
 @dataclass
@@ -147,6 +151,19 @@ class Operation:
     def used(self) -> int:
         return sum(a.reserved + a.posted for a in self.tried)
 
+    @property
+    def money_reserved(self) -> Decimal:
+        return sum((PRICES[a.content] for a in self.tried if a.reserved), Decimal(0))
+
+    @property
+    def money_spent(self) -> Decimal:
+        return sum((PRICES[a.content] for a in self.tried if a.posted), Decimal(0))
+
+    def has_room_for(self, a: Tried) -> bool:
+        calls, money = self.world.limit, self.world.money_limit
+        paid = self.money_reserved + self.money_spent + PRICES[a.content]
+        return (calls is None or self.used + 1 <= calls) and (money is None or paid <= money)
+
     def outcome(self) -> str:
         """The fold of the domain, for a machine without relinked operations."""
         if self.confirmed:
@@ -160,7 +177,7 @@ class Operation:
 
     # --- moves ---------------------------------------------------------------------------------------------
 
-    def go(self, a: Tried, to: str, *, person: bool = False, relinked: bool = False, actual: int = 0) -> None:
+    def go(self, a: Tried, to: str, *, person: bool = False, relinked: bool = False) -> None:
         """One move with what always belongs to it: votes, conflict, reservation."""
         a.state = to
         if to in FINAL or to == "FAILED_RETRYABLE":
@@ -170,15 +187,13 @@ class Operation:
             a.evidence = []
         if to == "FAILED_RETRYABLE":
             a.resting = True
-        self._book(
-            a, spend=(to == "SUPERSEDED" and not relinked) or (to == "FAILED" and person), actual=actual
-        )
+        self._book(a, spend=(to == "SUPERSEDED" and not relinked) or (to == "FAILED" and person))
 
-    def _book(self, a: Tried, *, spend: bool, actual: int) -> None:
+    def _book(self, a: Tried, *, spend: bool) -> None:
         if a.state in MAY_HAVE_HAPPENED:
             a.reserved = a.reserved or int(a.dispatched)
         elif a.state == "OUTCOME_CONFIRMED":
-            a.reserved, a.posted = 0, actual or 1
+            a.reserved, a.posted = 0, a.said_calls or 1
         else:
             a.posted += a.reserved if spend else 0
             a.reserved = 0
@@ -212,8 +227,8 @@ class Operation:
             self.to_review(a, "conflict")
         a.evidence += named
 
-    def confirm(self, a: Tried, *, name: str, actual: int = 0) -> None:
-        self.go(a, "OUTCOME_CONFIRMED", actual=actual)
+    def confirm(self, a: Tried, *, name: str) -> None:
+        self.go(a, "OUTCOME_CONFIRMED")
         a.result, a.positive, a.conflict = name or a.result, True, False
         self.void_all()
         for other in self.tried:
@@ -318,7 +333,7 @@ class Operation:
     def _allowed(self, a: Tried) -> bool:
         world, approval = self.world, a.approval
         open_ = world.key_live and world.tenant_active and not self.cancelled and world.rule != "none"
-        left = world.limit is None or self.used + 1 <= world.limit
+        left = self.has_room_for(a)
         if a.ever_held or a.state in ASKED:
             enough = approval is not None and len(approval.voters) >= self.tool.approvals
             return open_ and left and enough and approval is not None and approval.rule == world.rule

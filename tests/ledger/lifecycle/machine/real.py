@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import timedelta
+from decimal import Decimal
 from itertools import count
 from typing import Any
 
@@ -20,7 +21,7 @@ from ledger.rules.canonical import canonical_bytes
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.ledger.lifecycle.machine.facts import Said, Seen
-from tests.ledger.lifecycle.machine.model import Tool
+from tests.ledger.lifecycle.machine.model import PRICES, Tool
 from tests.support import make
 from tests.support.cast import Cast
 
@@ -29,6 +30,13 @@ KEY, RUN = "the-operation", "the-run"
 LONG_AGO = timedelta(minutes=2)
 
 _words = count(1)
+
+
+def _args(content: str) -> dict[str, Any]:
+    """Arguments with a price, written in each way a price may be written."""
+    price = PRICES[content]
+    written = {"a": float(price), "b": int(price), "c": str(price), "d": str(price)}[content]
+    return {"content": content, "price": written, "currency": "eur" if content in "ac" else "EUR"}
 
 
 @contextmanager
@@ -44,10 +52,11 @@ def undone() -> Any:
 class Real:
     """One operation of one tool, under a policy whose versions have names."""
 
-    def __init__(self, cast: Cast, tool: Tool, limit: int | None) -> None:
+    def __init__(self, cast: Cast, tool: Tool, *, limit: int | None, money_limit: Decimal | None) -> None:
         self.cast, self.tool, self.key = cast, tool, cast.key
         self.publish("first")
-        durable(lambda: lifecycle.open_run(key=cast.key, name=RUN, limits={"tool_calls": limit}))
+        limits = {"tool_calls": limit, "EUR": money_limit}
+        durable(lambda: lifecycle.open_run(key=cast.key, name=RUN, limits=limits))
 
     # --- the world -----------------------------------------------------------------------------------------
 
@@ -68,6 +77,7 @@ class Real:
             "max_checks": tool.max_checks,
             "max_attempts": tool.max_attempts,
             "approval_ttl_s": 7_200 if version == "changed" else 3_600,
+            "cost": {"amount": "/price", "unit": "/currency"},
         }
         return {**rule, "provider": "bank"} if tool.lookup else rule
 
@@ -85,7 +95,7 @@ class Real:
     # --- agents --------------------------------------------------------------------------------------------
 
     def post(self, content: str) -> str:
-        intent = make.intent_of(TOOL, args={"content": content}, operation_key=KEY, run=RUN)
+        intent = make.intent_of(TOOL, args=_args(content), operation_key=KEY, run=RUN)
         return str(make.posted(self.key, intent).kind)
 
     def leave(self, attempt: Attempt) -> tuple[bool, str]:
@@ -177,7 +187,7 @@ class Real:
         return True
 
     def correct(self, attempt: Attempt, content: str, by: User) -> bool:
-        args = {"content": content}
+        args = _args(content)
         return self.decide(
             attempt, lifecycle.relink_arguments, by, args=args, args_bytes=canonical_bytes(args)
         )
@@ -187,5 +197,5 @@ class Real:
     def attempts(self) -> list[Attempt]:
         return list(Attempt.objects.select_related("operation", "policy").order_by("number"))
 
-    def account(self) -> BudgetAccount:
-        return BudgetAccount.objects.get(run__name=RUN, unit="tool_calls")
+    def account(self, unit: str) -> BudgetAccount:
+        return BudgetAccount.objects.get(run__name=RUN, unit=unit)

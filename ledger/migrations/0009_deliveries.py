@@ -12,7 +12,7 @@ import ledger.models.ids
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ledger", "0002_tenant_wall"),
+        ("ledger", "0008_provider_turns"),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ from django.contrib.postgres.operations import (
 from django.db import migrations, models
 from django.db.models import F, Q
 
-NEW_TARGETS = ("ledger_delivery", "ledger_apikey", "ledger_redeliveryplan")
+NEW_TARGETS = ("ledger_delivery", "ledger_redeliveryplan")
 REFERENCES = (
     ("ledger_delivery", "owner_group_id", "ledger_reviewgroup"),
     ("ledger_deliverytry", "delivery_id", "ledger_delivery"),
@@ -57,7 +57,7 @@ def _constraint(name, condition):
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("ledger", "0006_deliveries")]
+    dependencies = [("ledger", "0009_deliveries")]
 
     operations = [
         AddIndexConcurrently(

@@ -1,0 +1,40 @@
+"""The clocks that all who ask a provider share, kept by the database: a limit holds for them together."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+_TAKE = """
+    INSERT INTO ledger_turn AS turn (name, free_at)
+    VALUES (%(name)s, clock_timestamp() + %(spacing)s * interval '1 second')
+    ON CONFLICT (name) DO UPDATE
+    SET free_at = greatest(turn.free_at, clock_timestamp()) + %(spacing)s * interval '1 second'
+    RETURNING extract(epoch FROM free_at - clock_timestamp()) - %(spacing)s
+"""
+_HOLD = """
+    INSERT INTO ledger_turn AS turn (name, free_at)
+    VALUES (%(name)s, clock_timestamp() + %(seconds)s * interval '1 second')
+    ON CONFLICT (name) DO UPDATE SET free_at = greatest(turn.free_at, excluded.free_at)
+"""
+_NEXT = "SELECT extract(epoch FROM free_at - clock_timestamp()) FROM ledger_turn WHERE name = %(name)s"
+
+
+class SharedTurns:
+    """One statement each, committed at once: nobody waits for a turn inside a transaction."""
+
+    def take(self, name: str, spacing_s: float) -> float:
+        return _seconds(_TAKE, name=name, spacing=spacing_s)
+
+    def next_in_s(self, name: str) -> float:
+        return _seconds(_NEXT, name=name)
+
+    def hold(self, name: str, seconds: float) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_HOLD, {"name": name, "seconds": seconds})
+
+
+def _seconds(statement: str, **values: str | float) -> float:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row = cursor.fetchone()
+    return max(0.0, float(row[0])) if row else 0.0

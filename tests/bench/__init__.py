@@ -1,0 +1,1 @@
+"""Benchmarks: one command each, printing a table. Nothing here is asserted, and no test runs them."""

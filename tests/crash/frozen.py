@@ -1,0 +1,24 @@
+"""`python -m tests.crash.frozen POINT COMMAND …`: a command of manage.py that is stopped, not killed, at a
+fault point, and goes on when it is continued."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import SimpleNamespace
+from unittest import mock
+
+from django.core.management import execute_from_command_line
+
+from ledger import faults
+
+
+def main(point: str, *command: str) -> None:
+    os.environ |= {"DJANGO_SETTINGS_MODULE": "config.settings", faults.ARMED: point}
+    with mock.patch.object(faults, "signal", SimpleNamespace(SIGKILL=signal.SIGSTOP)):
+        execute_from_command_line(["manage.py", *command])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,82 @@
+"""The clerk child: reads and writes the database for the lane, and is never struck itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.db import close_old_connections, connection
+
+from ledger.queries.invariants import broken_invariants
+from tests.crash.suite import tenants, verdict
+from tests.crash.suite.children import Line
+from tests.crash.suite.plan import plan_from
+from tests.crash.suite.standing import standing_of
+
+KEPT = frozenset({"ledger_pulse"})
+
+
+def work(line: Line, provider_url: str) -> None:
+    """Do what the lane asks until the lane is gone."""
+
+    def answer(command: dict[str, Any]) -> Any:
+        close_old_connections()
+        return _COMMANDS[command["do"]](command, provider_url)
+
+    line.answer_forever(answer)
+
+
+def _prepare(command: dict[str, Any], provider_url: str) -> Any:
+    return tenants.prepare(plan_from(command["plan"]), provider_url).as_data
+
+
+def _happen(command: dict[str, Any], provider_url: str) -> None:
+    world = tenants.World(**command["world"])
+    tenants.happen(plan_from(command["plan"]), world, command["what"], command["number"], provider_url)
+
+
+def _standing(command: dict[str, Any], _provider_url: str) -> Any:
+    return standing_of(command["tenant_id"])
+
+
+def _judge(command: dict[str, Any], _provider_url: str) -> Any:
+    marks = tuple(command["correlation_ids"])
+    return verdict.judge(
+        verdict.Case(
+            tenant_id=command["tenant_id"],
+            correlation_ids=marks,
+            effects=tuple(verdict.effects_in(Path(command["effects"]), marks)),
+            resumed=command["resumed"],
+            journals=tuple(map(Path, command["journals"])),
+            may_wait=command["may_wait"],
+        )
+    )
+
+
+def _check_everything(_command: dict[str, Any], _provider_url: str) -> list[str]:
+    """The whole fsck, over all tenants and the database itself."""
+    return [f"{found.invariant} {found.subject_id}: {found.detail}" for found in broken_invariants()]
+
+
+def _empty(_command: dict[str, Any], _provider_url: str) -> None:
+    """Throw the tenants of past schedules away, so that a long run costs what a short one does."""
+    tables = [
+        model._meta.db_table
+        for model in apps.get_models()
+        if model._meta.app_label in {"ledger", "review"} and model._meta.managed
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("SET ledger.allow_truncate = 'on'")
+        cursor.execute(f"TRUNCATE {', '.join(set(tables) - KEPT)} CASCADE")
+        cursor.execute("SET ledger.allow_truncate = 'off'")
+
+
+_COMMANDS = {
+    "prepare": _prepare,
+    "happen": _happen,
+    "standing": _standing,
+    "judge": _judge,
+    "check_everything": _check_everything,
+    "empty": _empty,
+}

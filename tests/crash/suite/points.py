@@ -1,0 +1,77 @@
+"""Every point at which the suite may strike, by name, and the ways it may strike there.
+
+A transaction is named after the place that opens it, so that no product code has to name it: `TRANSACTIONS`
+lists every caller of `durable` that runs in the suite, and a test holds the list against the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ledger.faults import POINTS as IN_PRODUCT
+
+CALL_VERB = "ledger.ingest.calls.call_verb"
+VERBS: Mapping[str, str] = {
+    "record_intent": "intent",
+    "_leave_and_standing": "leave",
+    "extend_lease": "heartbeat",
+    "record_provider_request": "request_id",
+    "record_outcome": "outcome",
+    "cancel_operation": "cancel",
+    "declare_worker_dead": "recover",
+}
+"""The verbs behind the API, each in a transaction of `call_verb`."""
+
+TRANSACTIONS: Mapping[str, str] = {
+    "ledger.reconciliation.claims.claim_due": "reconciler.claim",
+    "ledger.reconciliation.runner._reconcile": "reconciler.apply",
+    "ledger.reconciliation.health.note_answer": "reconciler.health",
+    "ledger.reconciliation.sweep._each": "sweep",
+    "ledger.reconciliation.due_sends.put_off": "sender.put_off",
+    "ledger.reconciliation.resend._try": "sender.cannot",
+    "ledger.reconciliation.resend._ask_and_send": "sender.leave",
+    "ledger.reconciliation.resend._send": "sender.leave_again",
+    "ledger.reconciliation.resend._record": "sender.outcome",
+    "review.decisions.approve": "decision.approve",
+    "review.decisions.relink_arguments": "decision.arguments",
+    "review.decisions.as_decider": "decision.other",
+    "review.ownership.assign": "decision.assign",
+    "review.ownership.note": "decision.note",
+}
+"""Who opens a transaction by `durable`, and what that transaction is called here."""
+
+AGENT = (
+    "agent.recorded",  # after the intent
+    "agent.leave",  # A: after leave, before sending
+    "agent.sent",  # B: after sending, before any answer is read
+    "agent.answered",  # C: after the provider's answer, before its request id is stored
+    "agent.named",  # after the request id, before the outcome
+    "agent.reported",  # after the outcome
+)
+STEPS = ("statement", "before_commit", "after_commit")
+NAMES = (*VERBS.values(), *TRANSACTIONS.values())
+IN_TRANSACTIONS = tuple(f"{name}.{step}" for name in NAMES for step in STEPS)
+ANSWERS = tuple(f"{name}.answer" for name in VERBS.values())
+BETWEEN = tuple(sorted(point for point in IN_PRODUCT if not point.endswith(".before_commit")))
+POINTS = (*AGENT, *IN_TRANSACTIONS, *ANSWERS, *BETWEEN)
+
+DYING = ("kill", "stop")
+BROKEN = ("cut", "backend", "postgres")
+KINDS = ("kill", "stop", "error", *BROKEN, "lost")
+
+
+def kinds_at(point: str) -> tuple[str, ...]:
+    """What may happen at a point: `kill` SIGKILL, `stop` SIGSTOP and later SIGCONT, `error` an exception,
+    `cut` the connection to the database, `backend` terminated, `postgres` stopped at once, `lost` answer."""
+    if point in ANSWERS:
+        return ("kill", "lost")
+    if point in AGENT or point in BETWEEN:
+        return DYING
+    if point.endswith(".after_commit"):
+        return ("kill", "stop", *BROKEN)
+    return ("kill", "stop", "error", *BROKEN)
+
+
+def name_of(caller: str) -> str | None:
+    """What the transaction opened by this caller is called; None: it is none of the product's."""
+    return TRANSACTIONS.get(caller)

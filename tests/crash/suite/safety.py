@@ -1,0 +1,59 @@
+"""The boundaries of the product's safety rules, each with the points at which the suite strikes for it.
+
+A test holds that every boundary has points and that every point exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.crash.suite.points import POINTS
+
+
+def _all(*beginnings: str) -> tuple[str, ...]:
+    return tuple(point for point in POINTS if point.startswith(beginnings))
+
+
+BOUNDARIES: Mapping[str, tuple[str, ...]] = {
+    "agent killed before the intent is answered; server killed before, inside each statement of, and after "
+    "the transaction; answer lost": _all("intent."),
+    "after intent commit, before leave (A)": ("agent.recorded", *_all("leave.")),
+    "after leave commit, before sending": (
+        "agent.leave",
+        "leave.after_commit",
+        "leave.answer",
+        "sender.leave_committed",
+        "sender.before_send",
+        *_all("sender.leave.", "sender.leave_again."),
+    ),
+    "after sending, before any answer (B)": ("agent.sent",),
+    "after the provider answered, before the request id, before the outcome is stored (C)": (
+        "agent.answered",
+        "agent.named",
+        "sender.sent",
+        *_all("request_id.", "outcome.", "sender.outcome."),
+    ),
+    "reconciler killed after claim, during look-up, before commit, after opening the next attempt; two at "
+    "once; paused beyond its lease and resumed (zombie)": _all("reconciler.", "sweep."),
+    "approve killed before, inside, after commit; double click; two people; approve against reject, "
+    "cancel, expiry, publish": _all("decision.", "cancel."),
+    "killed after the approval's use, before sending": ("leave.after_commit", "agent.leave"),
+    "PostgreSQL stopped at once, backend killed, connection cut mid-commit": _all(
+        "intent.", "leave.", "outcome.", "reconciler.", "sender.", "decision."
+    ),
+}
+"""For ingest, leave, recovery and approval, in the order of the rules."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "between outcome commit and hint to the sender": "deliveries are not built yet",
+    "after delivery sent, before the mark": "deliveries are not built yet",
+    "duplicate, lost, late worker message; broker wiped (D)": "messages of a plan: twice, late, lost; wipe",
+    "authorisation revoked, key narrowed, policy published, tenant suspended, operation cancelled while "
+    "UNKNOWN (E)": "happenings of a plan",
+    "look-up times out, 429, 5xx, truncated, wrong tenant, several, late appearance, 404 instead of 403 "
+    "(F)": "modes of the provider (provider_modes.py)",
+    "budget reserved, then killed; resumed": "runs and budgets are not in the plans yet",
+    "disk full, clock jumped": "not in the suite",
+    "restored from an older backup, or a copy started beside the live one": "not built yet",
+}
+"""Boundaries that are no place in the code, or that the suite does not reach, and what stands for them."""

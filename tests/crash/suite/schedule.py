@@ -1,0 +1,110 @@
+"""One schedule: chaos, then quiet until nothing moves, then the verdict."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.crash.suite.chance import plan_of
+from tests.crash.suite.chaos import Chaos
+from tests.crash.suite.lane import AGENTS, BYSTANDER, Lane
+from tests.crash.suite.plan import Plan, stretched
+from tests.crash.suite.quiet import Quiet
+from tests.crash.suite.scene import Scene
+from tests.crash.suite.tenants import World
+
+USUALLY_S = 0.04
+"""What the preparation of a schedule takes on a machine at rest."""
+MOST_STRETCH = 10.0
+EXCUSES = frozenset({"revoke", "narrow", "suspend", "publish", "variant", "press", "cancel"})
+"""After one of these an operation may wait for an agent that may not send it any more."""
+
+
+@dataclass
+class Result:
+    """What came of one schedule. `faults` are what the judge found: kind and detail; none is green."""
+
+    seed: int
+    aim: str
+    stretch: float
+    faults: list[dict[str, str]]
+    counts: dict[str, int]
+    zombies: dict[str, int]
+    wall_s: float
+    log: list[str] = field(default_factory=list)
+
+
+def run(lane: Lane, unstretched: Plan) -> Result:
+    """Run one plan on a lane that is at rest."""
+    started_at = time.monotonic()
+    plan = stretched(unstretched, lane.stretch)
+    made = lane.clerk("prepare", plan=plan.as_json())
+    world = World(**{**made, "correlation_ids": tuple(made["correlation_ids"])})
+    lane.tell_provider("_script", {"stretch": lane.stretch, "scripts": _scripts(plan, world)})
+    lane.arm(plan.faults, patience=lane.stretch)
+    _measure(lane, time.monotonic() - started_at)
+    scene = Scene(lane, plan, world)
+    Chaos(scene).run()
+    restless = Quiet(scene).run()
+    found = _judge(scene)
+    faults = [*found.pop("faults"), *({"kind": "stuck", "detail": words} for words in restless)]
+    _tidy(scene)
+    return Result(
+        seed=plan.seed,
+        stretch=lane.stretch,
+        aim=plan.aim,
+        faults=faults,
+        counts={name: found[name] for name in ("operations", "attempts", "effects", "approved_sends")},
+        zombies=found["zombies"],
+        wall_s=time.monotonic() - started_at,
+        log=scene.log,
+    )
+
+
+def find_the_pace(lane: Lane) -> None:
+    """Before the first schedule: how slow is this machine?"""
+    for _ in range(2):
+        started_at = time.monotonic()
+        lane.clerk("prepare", plan=plan_of(0).as_json())
+        lane.arm((), patience=1.0)
+        lane.stretch = _pace(time.monotonic() - started_at)
+
+
+def _pace(took_s: float) -> float:
+    return round(min(MOST_STRETCH, max(1.0, took_s / USUALLY_S)), 2)
+
+
+def _measure(lane: Lane, took_s: float) -> None:
+    """How slow the machine is at the moment: the next schedule has so much more time."""
+    lane.stretch = round(0.5 * lane.stretch + 0.5 * _pace(took_s), 2)
+
+
+def _scripts(plan: Plan, world: World) -> dict[str, Any]:
+    return {
+        mark: {"sends": list(o.sends), "look_ups": list(o.look_ups), "keys_s": o.keys_s}
+        for mark, o in zip(world.correlation_ids, plan.operations, strict=True)
+    }
+
+
+def _judge(scene: Scene) -> dict[str, Any]:
+    actors = [scene.lane.children[name] for name in (*AGENTS, BYSTANDER, "desk")]
+    verdict: dict[str, Any] = scene.lane.clerk(
+        "judge",
+        tenant_id=scene.world.tenant_id,
+        correlation_ids=scene.world.correlation_ids,
+        effects=str(scene.lane.journal_of_effects),
+        resumed=scene.resumed,
+        journals=[str(scene.journal(actor)) for actor in actors],
+        may_wait=any(happening.what in EXCUSES for happening in scene.plan.happenings),
+    )
+    return verdict
+
+
+def _tidy(scene: Scene) -> None:
+    """Remove what the actors kept; what was wrong with it is in the verdict."""
+    for kept in scene.lane.directory.glob("state-*"):
+        shutil.rmtree(kept, ignore_errors=True)
+    for name in (*AGENTS, BYSTANDER, "desk"):
+        scene.journal(scene.lane.children[name]).unlink(missing_ok=True)

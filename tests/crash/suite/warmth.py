@@ -1,0 +1,52 @@
+"""Once in the lane, before any child is forked: run through everything, so that children find it loaded.
+
+What a first request does (routes, parsed models, compiled queries) would otherwise be done again by every
+child that was forked after a kill.
+"""
+
+from __future__ import annotations
+
+import httpx
+from django.db import connections
+
+from ledger.reconciliation import reconcile_once, send_once, sweep_once
+from tests.crash.suite import tenants, verdict
+from tests.crash.suite.plan import Plan, PlannedOperation
+from tests.crash.suite.standing import standing_of
+
+SEED = 0
+RULE = {"effect": "write", "dispatch_timeout_s": 30, "review": "always"}
+
+
+def warm_up() -> None:
+    """Every child's work once, in this process; then the connections it took are closed."""
+    operation = PlannedOperation(rule=RULE, keys_s=0)
+    plan = Plan(seed=SEED, aim="", operations=(operation,), faults=(), messages=())
+    world = tenants.prepare(plan, "http://127.0.0.1:9")
+    _call_the_api(world.key, plan)
+    for work in (sweep_once, reconcile_once, send_once):
+        work()
+    standing_of(world.tenant_id)
+    verdict.judge(verdict.Case(world.tenant_id, world.correlation_ids, (), {}, (), may_wait=True))
+    connections.close_all()
+
+
+def _call_the_api(key: str, plan: Plan) -> None:
+    from config.wsgi import application
+
+    intent = {
+        "worker_id": "warm",
+        "operation_key": tenants.operation_key(0),
+        "tool": tenants.tool(0),
+        "args": tenants.args_of(plan, 0),
+    }
+    transport = httpx.WSGITransport(app=application)
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(transport=transport, base_url="http://127.0.0.1/api/v1", headers=headers) as api:
+        answer = api.post("/intents", json=intent)
+        answer.raise_for_status()
+        attempt = answer.json()["attempt_id"]
+        api.post(
+            f"/attempts/{attempt}/dispatch", json={"worker_id": "warm", "args_hash": "v1:sha256:" + "0" * 64}
+        )
+        api.post(f"/attempts/{attempt}/outcome", json={"worker_id": "warm", "outcome": "unknown"})

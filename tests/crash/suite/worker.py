@@ -1,0 +1,42 @@
+"""The worker child: the product's own Celery tasks, called as their messages would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import close_old_connections
+
+from ledger import http, tasks
+from tests.crash.suite.children import Line
+from tests.crash.suite.injection import Injector
+
+
+def sign_sends(life_id: str) -> None:
+    """Let the provider's journal say which process sent what."""
+    send = http.request
+
+    def signed(method: str, url: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
+        return send(method, url, headers={**(headers or {}), "X-Sent-By": life_id}, **more)
+
+    http.request = signed
+
+
+def work(line: Line, injector: Injector, life_id: str) -> None:
+    """Run passes until killed. A message that a task sends is handed to the lane, which may lose it."""
+    sign_sends(life_id)
+    hints: list[str] = []
+    for name in ("reconcile", "send"):
+        getattr(tasks, name).apply_async = lambda name=name, **_: hints.append(name)
+    passes = {"sweep": tasks.sweep, "reconcile": tasks.reconcile, "send": tasks.send}
+
+    def answer(command: dict[str, Any]) -> list[str]:
+        if "faults" in command:
+            injector.obey(command)
+            return []
+        hints.clear()
+        close_old_connections()
+        passes[command["task"]]()
+        return list(hints)
+
+    line.answer_forever(answer)

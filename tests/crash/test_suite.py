@@ -1,0 +1,103 @@
+"""The crash suite itself: what it claims about the code is true, and a short run of it is green."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.suite.chance import plan_of
+from tests.crash.suite.plan import plan_from, stretched
+from tests.crash.suite.points import CALL_VERB, KINDS, POINTS, TRANSACTIONS, kinds_at
+from tests.crash.suite.safety import BOUNDARIES
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("ledger.reconciliation", "ledger.ingest", "review")
+"""Whose transactions the suite strikes."""
+SCHEDULES = "300"
+
+
+def callers_of_durable(package: str) -> Iterator[str]:
+    """Every top-level function of a package, commands aside, that calls `durable`."""
+    for path in sorted((ROOT / package.replace(".", "/")).rglob("*.py")):
+        if "management" in path.parts:
+            continue
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for node in ast.parse(path.read_text()).body:
+            calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
+            names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+            if isinstance(node, ast.FunctionDef) and "durable" in names:
+                yield f"{module}.{node.name}"
+
+
+def test_every_transaction_of_the_product_has_a_name() -> None:
+    found = {caller for package in PACKAGES for caller in callers_of_durable(package)}
+    assert found == {CALL_VERB, *TRANSACTIONS}
+
+
+def test_every_boundary_has_points_and_every_point_belongs_to_one() -> None:
+    assert all(BOUNDARIES.values())
+    struck = {point for points in BOUNDARIES.values() for point in points}
+    assert struck <= set(POINTS)
+    left = {point.split(".")[0] for point in set(POINTS) - struck}
+    assert left == {"agent", "heartbeat", "recover"}
+
+
+def test_every_point_has_a_way_to_strike() -> None:
+    assert all(set(kinds_at(point)) <= set(KINDS) and kinds_at(point) for point in POINTS)
+    assert len(set(POINTS)) == len(POINTS)
+
+
+@pytest.mark.parametrize("seed", [1, 17, 4_711])
+def test_a_plan_is_the_same_each_time_and_after_a_journey_as_json(seed: int) -> None:
+    plan = plan_of(seed)
+    assert plan_of(seed) == plan
+    assert plan_from(plan.as_json()) == plan
+    assert stretched(plan, 1.0) == plan
+
+
+def test_consecutive_plans_aim_at_every_point() -> None:
+    assert {plan_of(seed).aim for seed in range(len(POINTS))} == set(POINTS)
+
+
+def crash_test(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "crash_test", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_it_is_refused_in_production() -> None:
+    ran = crash_test(
+        LEDGER_ENV="production", LEDGER_SECRET_KEY="s" * 50, LEDGER_ALLOWED_HOSTS="ledger.example.org"
+    )
+    assert ran.returncode == 3, ran.stderr
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+def test_random_schedules_leave_one_effect_and_no_open_question() -> None:
+    ran = crash_test("--schedules", SCHEDULES, "--lanes", "4", "--no-keep", "--json")
+    assert ran.returncode == 0, ran.stderr + ran.stdout
+    table = json.loads(ran.stdout)
+    assert table["schedules"] >= int(SCHEDULES)
+    assert table["never_hit"] == []
+    wrong = [table[name] for name in ("effects > 1", "lost acknowledgements", "stuck", "fsck findings")]
+    assert wrong == [0, 0, 0, 0]
+
+
+@pytest.mark.crash
+@pytest.mark.slow
+def test_a_planted_bug_turns_it_red() -> None:
+    ran = crash_test("--schedules", "80", "--plant", "no operation lock", "--no-keep", "--json")
+    assert ran.returncode == 1, ran.stdout
