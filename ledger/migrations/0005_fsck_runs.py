@@ -10,6 +10,9 @@ from django.db import migrations, models
 import ledger.models.base
 
 
+ROLLBACK = "ALTER TABLE ledger_event DROP COLUMN written_in"
+
+
 class Migration(migrations.Migration):
     dependencies = [("ledger", "0004_parked_facts")]
 
@@ -39,12 +42,25 @@ class Migration(migrations.Migration):
                 ("system", models.CharField(max_length=24)),
             ],
         ),
-        migrations.AddField(
-            model_name="event",
-            name="written_in",
-            field=ledger.models.base.TransactionIdField(
-                db_default=models.Func(function="pg_current_xact_id"), editable=False
-            ),
+        migrations.SeparateDatabaseAndState(
+            # A column with this default at once would write the whole table anew. What is there already keeps
+            # none: no run before this one asks for it.
+            database_operations=[
+                migrations.RunSQL("ALTER TABLE ledger_event ADD COLUMN written_in xid8", ROLLBACK),
+                migrations.RunSQL(
+                    "ALTER TABLE ledger_event ALTER COLUMN written_in SET DEFAULT pg_current_xact_id()",
+                    migrations.RunSQL.noop,
+                ),
+            ],
+            state_operations=[
+                migrations.AddField(
+                    model_name="event",
+                    name="written_in",
+                    field=ledger.models.base.TransactionIdField(
+                        db_default=models.Func(function="pg_current_xact_id"), editable=False, null=True
+                    ),
+                ),
+            ],
         ),
         migrations.AddIndex(
             model_name="fsckrun",
