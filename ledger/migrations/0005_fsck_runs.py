@@ -1,6 +1,6 @@
 """The record of fsck's runs, and in each event the transaction that wrote it.
 
-The column's default is worked out once for the rows that are there, so no row is rewritten.
+Events that are there already name none, so that no row is written anew.
 """
 
 import pgtrigger.compiler
@@ -8,7 +8,6 @@ import pgtrigger.migrations
 from django.db import migrations, models
 
 import ledger.models.base
-
 
 ROLLBACK = "ALTER TABLE ledger_event DROP COLUMN written_in"
 
