@@ -17,14 +17,14 @@ NOT_STRUCK = frozenset(
         "review.parked._as_decider",
     }
 )
-"""Transactions of the product that no schedule leads to yet: late joining of parked facts, and notes on them."""
+"""Transactions that no schedule leads to yet: late joining of parked facts, and notes on them."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",
     "_leave_and_standing": "leave",
     "extend_lease": "heartbeat",
-    "record_provider_request": "request_id",
-    "record_outcome": "outcome",
+    "take_provider_request": "request_id",
+    "take_outcome": "outcome",
     "cancel_operation": "cancel",
     "declare_worker_dead": "recover",
 }
