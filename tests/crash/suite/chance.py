@@ -155,6 +155,8 @@ _HAPPENINGS = (
     "publish",
     "suspend",
     "variant",
+    "rival",
+    "rival",
     "wipe",
     "press",
     "press",

@@ -157,7 +157,7 @@ class Chaos:
             if scene.lane.children["desk"].idle:
                 command = scene.press(do="press", kind=happening.detail, truths=scene.truths())
                 scene.lane.children["desk"].tell(**command)
-        elif happening.what in ("cancel", "variant"):
+        elif happening.what in ("cancel", "variant", "rival"):
             self._by_agent(happening)
         elif happening.what == "wipe":
             self._queue.clear()
@@ -175,7 +175,8 @@ class Chaos:
         if happening.what == "cancel":
             child.tell(**self.scene.cancel(child, number))
         else:
-            child.tell(**self.scene.work(child, number, variant=True))
+            variant = happening.what == "variant"
+            child.tell(**self.scene.work(child, number, variant=variant))
 
     def _start_agents(self) -> None:
         for number, at in list(self._start_at.items()):
