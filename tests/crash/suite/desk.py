@@ -85,6 +85,10 @@ def answers_to(item: ReviewItem, truth: Truth) -> tuple[str, ...]:
         return ("happened", "conflict_duplicate", "recheck", "reject")
     if not attempt.was_sent:
         return ("approve", "reject")
+    if (
+        item.reason == ReviewReason.CONFLICTING_EVIDENCE
+    ):  # something was once seen: no absent makes it approvable
+        return ("did_not", "reject")
     in_vain = attempt.number > FEW_TRIES or item.reason == ReviewReason.ATTEMPTS_USED_UP
     return ("approve_new_key" if in_vain else "approve", "recheck", "did_not", "reject")
 
