@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ledger.models import Attempt, Event, LookUp, Operation
 from ledger.policies import rule_of
+from ledger.rules.authority import covers_tool
 from ledger.rules.reports import Reported
 from ledger.rules.states import FINAL, State
 from ledger.rules.vocabulary import RECEIPT_IS_ONLY_EVIDENCE, EventKind
@@ -21,6 +22,8 @@ def what_is_wrong(tenant_id: int) -> Iterator[str]:
     for attempt in Attempt.objects.filter(tenant_id=tenant_id).select_related("policy"):
         yield from _answers_of_zombies(attempt)
         yield from _ignored_receipts(attempt)
+        if attempt.dispatched_at is not None and not covers_tool(attempt.scopes, attempt.tool):
+            yield f"{attempt} was sent with scopes {attempt.scopes}, which do not cover {attempt.tool}"
 
 
 def _times_gone_back(operation: Operation) -> Iterator[str]:

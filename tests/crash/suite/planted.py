@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import select
 import tempfile
 import time
@@ -20,7 +21,8 @@ from tests.crash.suite.schedule import Result
 from tests.crash.suite.table import KINDS_OF_FAULT
 
 CONTROL = "none"
-WORDS_AT_MOST = 160
+WORDS_AT_MOST = 120
+IDS = re.compile(r"\b(op|att|thing|apr)_\w+")
 
 
 @dataclass
@@ -54,10 +56,10 @@ class Trial:
 
 def _words(fault: dict[str, str]) -> str:
     """The kind; of fsck the invariant too, of other things how they begin."""
-    kind, detail = KINDS_OF_FAULT[fault["kind"]], fault["detail"]
+    kind, detail = KINDS_OF_FAULT[fault["kind"]], IDS.sub("…", fault["detail"])
     if fault["kind"] == "fsck":
         return f"{kind}: {detail.split()[0]}"
-    return f"{kind}: {' '.join(detail.split())[:WORDS_AT_MOST]}"
+    return f"{kind}: {' '.join(detail.split(': …')[0].split())[:WORDS_AT_MOST]}"
 
 
 @dataclass

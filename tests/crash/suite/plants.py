@@ -51,12 +51,12 @@ def _without_triggers(table: str, name: str) -> str:
 
 
 _NO_UNIQUE_INDEX = """
-    DROP INDEX IF EXISTS one_live_attempt; DROP INDEX IF EXISTS one_confirmed_attempt;
-    ALTER TABLE ledger_attempt DROP CONSTRAINT IF EXISTS attempt_number;
-    DROP INDEX IF EXISTS attempt_number;
+    DROP INDEX one_live_attempt;
+    DROP INDEX one_confirmed_attempt;
+    DROP INDEX attempt_number;
 """
 _NO_CHAIN = f"""
-    ALTER TABLE ledger_event DROP CONSTRAINT IF EXISTS event_sequence;
+    DROP INDEX event_sequence;
     {_without_triggers("ledger_event", "next_in_chain")}
 """
 
@@ -111,8 +111,17 @@ PLANTS: Mapping[str, Plant] = {
     "budget reset on resume": Plant(
         "a run opened again has spent nothing", bugs.budget_reset_on_resume, shapes.resumed_run
     ),
-    "acknowledged before commit": Plant(
-        "an outcome is answered before it is kept", bugs.answered_before_commit, shapes.outcome_lost
+    "leave told before commit": Plant(
+        "the request goes out before leave is kept", bugs.leave_before_commit, shapes.leave_lost
+    ),
+    "outcome told before commit": Plant(
+        "an outcome is acknowledged before it is kept", bugs.outcome_before_commit, shapes.outcome_lost
+    ),
+    "authority asked once": Plant(
+        "leave with a key that was narrowed since the intent", bugs.authority_asked_once, shapes.key_narrowed
+    ),
+    "provider key made up": Plant(
+        "the provider cannot tell a second send from the first", bugs.key_made_up, shapes.seen_very_late
     ),
     "late success ignored": Plant(
         "a receipt after the lease settles nothing", bugs.late_success_ignored, shapes.late_receipt

@@ -88,6 +88,13 @@ def seen_late(n: int) -> Plan:
     return _plan(n, late, messages=tuple(_again_and_again("reconcile")))
 
 
+def seen_very_late(n: int) -> Plan:
+    """It is taken for absent, rightly by all rules, and sent again: its provider knows the key."""
+    operation = _operation(**PROMISES_KEYS, settle_s=0.05)
+    late = replace(operation, keys_s=3600.0, sends=("accept_then_drop",), look_ups=("lag",) * 8)
+    return _plan(n, late, messages=tuple(_again_and_again("reconcile")))
+
+
 def not_allowed_to_look(n: int) -> Plan:
     """What was done cannot be seen by this key, and neither can anything else."""
     mode = _pick(n, "not_found_for_forbidden", "wrong_tenant")
@@ -147,6 +154,18 @@ def resumed_run(n: int) -> Plan:
     """An agent dies while what it spends is reserved, and opens its run again."""
     fault = Fault(_pick(n, "agent.sent", "agent.leave", "agent.named"), 1, "kill")
     return _plan(n, _operation(), fault, run_calls=50)
+
+
+def leave_lost(n: int) -> Plan:
+    """The transaction of leave does not come to its end."""
+    fault = Fault("leave.before_commit", 1, _pick(n, "error", "cut", "kill"))
+    return _plan(n, _operation(dispatch_timeout_s=0.4), fault)
+
+
+def key_narrowed(n: int) -> Plan:
+    """Between intent and leave the agent loses the right to this tool."""
+    happenings = (Happening(150, "narrow"),)
+    return _plan(n, _operation(), Fault("agent.recorded", 1, "stop", 300), happenings=happenings)
 
 
 def outcome_lost(n: int) -> Plan:
