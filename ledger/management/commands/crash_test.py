@@ -25,7 +25,9 @@ class Command(LedgerCommand):
         )
         parser.add_argument("--plant", default="", metavar="BUG", help="plant this bug first: it must be red")
         parser.add_argument(
-            "--planted", action="store_true", help="test the suite: every plant must be red, and without one green"
+            "--planted",
+            action="store_true",
+            help="test the suite: every plant must be red, and without one green",
         )
         parser.add_argument("--no-keep", action="store_true", help="do not keep failing plans in the corpus")
 

@@ -1,4 +1,4 @@
-"""What each plant changes: the product without one of its safeguards, in the lane before any child is forked."""
+"""What each plant changes: the product without one of its safeguards."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def no_locks_no_old_state() -> None:
     from ledger.lifecycle import moves
     from ledger.models import Attempt
 
-    def write(attempt: Any, _source: Any, to: Any, columns: dict[str, Any]) -> None:
+    def write(attempt: Any, source: Any, to: Any, columns: dict[str, Any]) -> None:
         Attempt.objects.filter(pk=attempt.pk).update(state=to, **columns)
         for name, value in {"state": to, **columns}.items():
             setattr(attempt, name, value)
@@ -58,7 +58,7 @@ def no_locks_no_old_state() -> None:
 
 
 def successor_at_approval() -> None:
-    """An approved new send is opened when it is approved, and waits while its predecessor may have happened."""
+    """The next attempt is opened when it is approved, and waits while the last one may have happened."""
     from ledger.lifecycle import approving
     from ledger.lifecycle.leave import _successor
     from ledger.policies import rule_in_force
@@ -99,7 +99,7 @@ def leave_for_unknown() -> None:
     from ledger.rules.directive import Directive
 
     leave._ROWS = tuple(row for row in leave._ROWS if row is not _row_of_unknown(leave))
-    leave._look_up_first = lambda _ask: False
+    leave._look_up_first = lambda ask: False  # noqa: ARG005
     leave.needs_approval = lambda attempt: attempt.held_at is not None
     directive.ROWS = tuple(row for row in directive.ROWS if row[1] is not Directive.RECONCILE)
 
@@ -242,7 +242,7 @@ def authority_asked_once() -> None:
     """What was allowed when the intent was recorded is not asked again when leave is given."""
     from ledger.lifecycle import leave
 
-    leave._check_authority = lambda _ask: None
+    leave._check_authority = lambda ask: None  # noqa: ARG005
 
 
 def key_made_up() -> None:

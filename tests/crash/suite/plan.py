@@ -65,8 +65,8 @@ class Happening:
 class Plan:
     """One schedule. `aim` is the point it was made for. `insists`: what is done again and again until the
     first fault has struck, at most three times as long as the chaos usually takes: a task of the workers,
-    `cancel`, or `press:<kind>`. `run_calls`: all operations belong to one run that may make so many tool calls;
-    0: to none."""
+    `cancel`, or `press:<kind>`. `run_calls`: all operations belong to one run, which may make so many tool
+    calls; 0: to none."""
 
     seed: int
     aim: str

@@ -40,6 +40,7 @@ def plant(name: str, home: Home) -> None:
 
 
 def _without_triggers(table: str, name: str) -> str:
+    """The triggers of this name carry a hash in the database."""
     return f"""
         DO $$ DECLARE trigger_name text; BEGIN
             FOR trigger_name IN SELECT tgname FROM pg_trigger
@@ -47,7 +48,7 @@ def _without_triggers(table: str, name: str) -> str:
                 EXECUTE format('ALTER TABLE {table} DISABLE TRIGGER %I', trigger_name);
             END LOOP;
         END $$;
-    """
+    """  # noqa: S608
 
 
 _NO_UNIQUE_INDEX = """
@@ -95,7 +96,7 @@ PLANTS: Mapping[str, Plant] = {
         bugs.deadline_by_now,
         shapes.reporter_stopped,
     ),
-    "approval spent apart": Plant(
+    "approval used after a rollback": Plant(
         "its use outlives the rollback of its leave",
         bugs.approval_spent_apart,
         shapes.leave_rolled_back,

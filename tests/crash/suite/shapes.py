@@ -1,7 +1,7 @@
-"""Plans worth trying against one planted bug each: the blow and the answers that its safeguard is there for.
+"""Plans worth trying against planted bugs: the blow and the answers that a safeguard is there for.
 
-The product itself is green under every one of them. The n-th of a shape strikes at another place, or in another
-way, than the one before.
+The product itself is green under every one of them. The n-th of a shape may strike at another place, or in
+another way, than the one before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RULE = {
     "provider": "p0",
     "executor": "agent",
 }
-PROMISES_KEYS = {"idempotent": True, "key_ttl_s": 3600}
+PROMISES_KEYS: dict[str, Any] = {"idempotent": True, "key_ttl_s": 3600}
 """To be tested where the provider forgets at once: there is only the ledger's own proof."""
 CHAOS_MS = 600
 
@@ -112,7 +112,11 @@ def rule_changes(n: int) -> Plan:
     return _plan(
         n,
         replace(operation, sends=("drop_before",)),
-        messages=(Message(60, "send", "w2"), Message(160, "send", "w2"), *_again_and_again("reconcile", last_ms=last_ms)),
+        messages=(
+            Message(60, "send", "w2"),
+            Message(160, "send", "w2"),
+            *_again_and_again("reconcile", last_ms=last_ms),
+        ),
         happenings=(*presses, Happening(last_ms, "publish")),
         chaos_ms=last_ms + 50,
     )
