@@ -39,8 +39,8 @@ class NotInTransaction(AssertionError):
 def durable(work: Callable[[], _T]) -> _T:
     """Run `work` as one outermost transaction, whole again (at most 3 times) where rows were contended.
 
-    Raises `Busy` when they still are, OperationalError where the connection was lost; every other error passes
-    after a rollback.
+    Raises `Busy` when they still are, OperationalError where the connection was lost; every other error
+    passes after a rollback.
     """
     if _ANSWERS.get() is not None:
         raise NotInTransaction("what is remembered for a page is no ground to write on")
