@@ -242,7 +242,7 @@ class Scene:
     def recover(self) -> int:
         """One pass of everything that recovers by itself; how much it did."""
         swept, asked, sent = sweep_once(), reconcile_once(), send_once()
-        return sum(asdict(swept).values()) + asked.looked_up + sent.sent
+        return int(sum(asdict(swept).values())) + asked.looked_up + sent.sent
 
     def asks(self, what: str = FOUND) -> None:
         """The provider is asked once about all that is due, and answers like this."""
