@@ -92,7 +92,7 @@ class _Conductor:
 
     def _lane(self, number: int, template: Path) -> Child:
         def body(line: Line) -> None:
-            _run_lane(number, self.directory / f"l{number}", template, self.boards[number], line, self.wish)
+            run_lane(number, self.directory / f"l{number}", template, self.boards[number], line, self.wish)
 
         return Child(f"lane {number}", body)
 
@@ -167,7 +167,7 @@ class _Conductor:
             child.kill()
 
 
-def _run_lane(number: int, directory: Path, template: Path, board: Board, line: Line, wish: Wish) -> None:
+def run_lane(number: int, directory: Path, template: Path, board: Board, line: Line, wish: Wish) -> None:
     """The whole life of a lane."""
     directory.mkdir()
     _log_to(directory / "lane.log")
@@ -209,6 +209,7 @@ class _Work:
             return schedule.run(self.lane, plan)
         except Exception:  # noqa: BLE001  (a schedule that breaks off is red, and the run goes on)
             broken = {"kind": "broken", "detail": traceback.format_exc()[-3000:]}
+            self.lane.start_over()
             return Result(plan.seed, plan.aim, self.lane.stretch, [broken], {}, {}, 0.0)
 
     def _start_clean(self) -> list[dict[str, str]]:

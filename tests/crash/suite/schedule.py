@@ -49,7 +49,11 @@ def run(lane: Lane, unstretched: Plan) -> Result:
     Chaos(scene).run()
     restless = Quiet(scene).run()
     found = _judge(scene)
-    faults = [*found.pop("faults"), *({"kind": "stuck", "detail": words} for words in restless)]
+    faults = [
+        *found.pop("faults"),
+        *({"kind": "stuck", "detail": words} for words in restless),
+        *({"kind": "errors", "detail": words} for words in _unplanned(lane)),
+    ]
     _tidy(scene)
     return Result(
         seed=plan.seed,
@@ -61,6 +65,14 @@ def run(lane: Lane, unstretched: Plan) -> Result:
         wall_s=time.monotonic() - started_at,
         log=scene.log,
     )
+
+
+def _unplanned(lane: Lane) -> list[str]:
+    """Errors that no blow explains, from all children, told once."""
+    said = [words for child in lane.struck for words in child.unplanned]
+    for child in lane.struck:
+        child.unplanned.clear()
+    return said
 
 
 def find_the_pace(lane: Lane) -> None:
@@ -97,9 +109,14 @@ def _judge(scene: Scene) -> dict[str, Any]:
         effects=str(scene.lane.journal_of_effects),
         resumed=scene.resumed,
         journals=[str(scene.journal(actor)) for actor in actors],
-        may_wait=any(happening.what in EXCUSES for happening in scene.plan.happenings),
+        may_wait=_may_wait(scene.plan),
     )
     return verdict
+
+
+def _may_wait(plan: Plan) -> bool:
+    """May an operation wait for an agent, because it may not be sent any more, or no run pays for it?"""
+    return bool(plan.run_calls) or any(happening.what in EXCUSES for happening in plan.happenings)
 
 
 def _tidy(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from typing import Any
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connections
 
-from tests.crash.suite.children import Line
+from tests.crash.suite.children import Line, Unplanned
 from tests.crash.suite.injection import AnswerLost, Injector
 from tests.crash.suite.points import ANSWERS
 
@@ -72,6 +73,7 @@ def serve(line: Line, injector: Injector, listening: socket.socket) -> None:
     from config.wsgi import application
 
     _pool_connections()
+    logging.getLogger("ledger.ingest.api").addHandler(Unplanned(line))
     server = _Server(listening)
     server.set_app(losing_answers(application, injector))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 3600}, daemon=True).start()
