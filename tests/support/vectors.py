@@ -1,4 +1,4 @@
-"""Signed messages, good and bad, for whoever writes a verifier: what `ledger/client/consumer/vectors.json` holds.
+"""Signed messages, good and bad, for whoever writes a verifier: `ledger/client/consumer/vectors.json`.
 
 `python -m tests.support.vectors` writes that file anew: the same bytes each time. `vectors(at)` are the same
 messages at another time, for receivers that ask the real clock.
