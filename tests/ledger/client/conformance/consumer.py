@@ -1,11 +1,14 @@
 """A consumer on SQLite, as it should be and as it should not: `python -m …consumer DIR PORT SECRET KIND`.
 
 POST anywhere receives; GET answers a line for each applied result, from the database. Each kind is one way.
+It dies in its work as long as there is a file DIR/die. DIR/received has a line for each request.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 import sys
 import time
@@ -26,6 +29,7 @@ class Consumer:
     """`handle` answers a status; `afterwards` runs once that is sent."""
 
     def __init__(self, directory: Path, secret: str) -> None:
+        self.directory = directory
         self.books = directory / "books.sqlite"
         self.verifier = Verifier(secret)
         self.inbox = Inbox("qmark")
@@ -41,9 +45,14 @@ class Consumer:
     def enter(self, cursor: Cursor, event: Event) -> None:
         cursor.execute("INSERT INTO entries VALUES (?)", (event.webhook_id,))
 
-    def slowly(self, cursor: Cursor, event: Event) -> None:
-        time.sleep(WORK_S)
+    def work(self, cursor: Cursor, event: Event) -> None:
+        self.take_time()
         self.enter(cursor, event)
+
+    def take_time(self) -> None:
+        if (self.directory / "die").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(WORK_S)
 
     def apply_once(self, event: Event) -> None:
         with self.transaction() as cursor:
@@ -55,7 +64,7 @@ class Consumer:
             return "".join(f"{row[0]}\n" for row in opened.execute("SELECT webhook_id FROM entries"))
 
     def handle(self, headers: Mapping[str, str], body: bytes) -> int:
-        receiver = Receiver(self.verifier, transaction=self.transaction, inbox=self.inbox, work=self.slowly)
+        receiver = Receiver(self.verifier, transaction=self.transaction, inbox=self.inbox, work=self.work)
         return receiver.receive(headers, body).status
 
     def afterwards(self) -> None:
@@ -109,7 +118,7 @@ class MarksFirst(Consumer):
         with self.transaction() as cursor:
             taken = self.inbox.take(cursor, event)
         if taken is Taken.NEW:
-            time.sleep(WORK_S)
+            self.take_time()
             with self.transaction() as cursor:
                 self.enter(cursor, event)
         return 200
@@ -120,17 +129,17 @@ class AnswersEarly(Consumer):
 
     def __init__(self, directory: Path, secret: str) -> None:
         super().__init__(directory, secret)
-        self.work: list[Callable[[], None]] = []
+        self.waiting: list[Callable[[], None]] = []
 
     def handle(self, headers: Mapping[str, str], body: bytes) -> int:
         event = self.verifier.verify(headers, body)
-        self.work.append(lambda: self.apply_once(event))
+        self.waiting.append(lambda: self.apply_once(event))
         return 200
 
     def afterwards(self) -> None:
         time.sleep(WORK_S)
-        while self.work:
-            self.work.pop(0)()
+        while self.waiting:
+            self.waiting.pop(0)()
 
 
 class ForgetsItsDisk(Consumer):
@@ -162,12 +171,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.note()
         try:
             status = self.consumer.handle(dict(self.headers.items()), body)
         except (NotFromTheLedger, ValueError):
             status = 400
         self.answer(status, "")
         self.consumer.afterwards()
+
+    def note(self) -> None:
+        told = [self.headers.get(name, "-") for name in ("webhook-id", "Ledger-Replay")]
+        with (self.consumer.directory / "received").open("a") as file:
+            file.write(" ".join(told) + "\n")
 
     def do_GET(self) -> None:
         self.answer(200, self.consumer.effects())
