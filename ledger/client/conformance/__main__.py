@@ -4,6 +4,7 @@ Exit 0: no fault; 1: faults; 2: nothing could be checked.
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -44,7 +45,9 @@ def _arguments() -> argparse.ArgumentParser:
         "For tests: never name an endpoint whose effects are real.",
     )
     parser.add_argument("--url", required=True, help="the endpoint")
-    parser.add_argument("--secret", required=True, help="the secret it verifies with, whsec_…")
+    known = os.environ.get("WEBHOOK_SECRET")
+    meant = "the secret it verifies with, whsec_… ($WEBHOOK_SECRET)"
+    parser.add_argument("--secret", default=known, required=known is None, help=meant)
     parser.add_argument(
         "--start", default="", help="a command that runs the consumer; it is killed and restarted"
     )

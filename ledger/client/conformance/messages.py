@@ -2,13 +2,13 @@
 
 import json
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from ledger.client.clock import wall_clock_s
 from ledger.rules.states import Outcome
 from ledger.rules.webhooks import SECRET_BYTES, Told, cloud_event, headers, secret_bytes
 
@@ -33,6 +33,9 @@ class Signer:
         self._run = f"conf{secrets.token_hex(5)}"
         self._numbers = count(1)
 
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(wall_clock_s(), UTC)
+
     def operation(self) -> str:
         return f"op_{self._run}{next(self._numbers):04}"
 
@@ -49,7 +52,7 @@ class Signer:
             outcome=Outcome.CONFIRMED,
             number=number,
             result_ref=f"res_{webhook_id}",
-            settled_at=datetime.now(UTC),
+            settled_at=self._now(),
         )
         return Message(webhook_id, cloud_event(told))
 
@@ -57,7 +60,7 @@ class Signer:
         self, message: Message, *, by: Sequence[bytes] = (), late_s: float = 0, replay: bool = False
     ) -> dict[str, str]:
         """Signed by these secrets, `late_s` seconds ago."""
-        at = datetime.fromtimestamp(time.time(), UTC) - timedelta(seconds=late_s)
+        at = self._now() - timedelta(seconds=late_s)
         signed = headers(message.webhook_id, at=at, body=message.body, secrets=by or [self.secret])
         again = {"Ledger-Replay": "true"} if replay else {}
         delivery = message.webhook_id.replace("msg_", "dlv_")

@@ -1,11 +1,18 @@
 """The headers of a request, however the web framework hands them over."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 OURS = ("webhook-id", "webhook-timestamp", "webhook-signature", "ledger-delivery", "ledger-replay")
 
-Headers = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
+
+class HasItems(Protocol):
+    """A mapping, or the like of one that may hold a name twice."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]: ...
+
+
+Headers = HasItems | Iterable[tuple[Any, Any]]
 """A mapping or a list of pairs; names and values as text or bytes, a value also as a list of one. The names
 may be those of a WSGI environ (`HTTP_WEBHOOK_ID`)."""
 
@@ -26,11 +33,9 @@ def ours(headers: Headers) -> dict[str, str]:
     return found
 
 
-def _pairs(headers: Headers) -> list[tuple[Any, Any]]:
+def _pairs(headers: Any) -> list[tuple[Any, Any]]:
     try:
-        return [
-            (name, value) for name, value in (headers.items() if isinstance(headers, Mapping) else headers)
-        ]
+        return [(name, value) for name, value in (headers.items() if hasattr(headers, "items") else headers)]
     except (TypeError, ValueError):
         raise Unreadable("the headers are neither a mapping nor a list of pairs") from None
 

@@ -6,9 +6,9 @@ Source: standardwebhooks.com, specification 1.0.0. Whatever is wrong with a mess
 import base64
 import hashlib
 import hmac
-import time
 from collections.abc import Iterable, Mapping
 
+from ledger.client.clock import wall_clock_s
 from ledger.client.consumer.event import Event, read_event
 from ledger.client.consumer.headers import Headers, Unreadable, ours
 
@@ -51,7 +51,7 @@ class Verifier:
             )
         named = _ours(headers)
         webhook_id, timestamp = _present(named, "webhook-id"), _present(named, "webhook-timestamp")
-        self._check_fresh(timestamp, time.time() if now is None else now)
+        self._check_fresh(timestamp, wall_clock_s() if now is None else now)
         self._check_signature(_present(named, "webhook-signature"), webhook_id, timestamp, body)
         return named
 

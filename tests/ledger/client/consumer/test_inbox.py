@@ -113,18 +113,23 @@ def test_an_older_settlement_that_comes_late_is_outdated(books: Books) -> None:
 
 
 KILLED_BETWEEN_MARK_AND_WORK = """
-import os, sqlite3, sys
-from ledger.client.consumer import Inbox
+import os, sys, sqlite3, psycopg
+from ledger.client.consumer import Inbox, Taken
 from tests.ledger.client.consumer.events import event
-books = sqlite3.connect(sys.argv[1])
-Inbox("qmark").take(books.cursor(), event())
+driver, paramstyle, where = sys.argv[1:]
+books = globals()[driver].connect(where)
+assert Inbox(paramstyle).take(books.cursor(), event()) is Taken.NEW
 os.kill(os.getpid(), 9)
 """
 
 
-def test_a_process_killed_between_mark_and_work_leaves_neither(books: Books) -> None:
-    command = [sys.executable, "-c", KILLED_BETWEEN_MARK_AND_WORK, str(books.path)]
+def killed_between_mark_and_work(*how: str) -> None:
+    command = [sys.executable, "-c", KILLED_BETWEEN_MARK_AND_WORK, *how]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == -9
+
+
+def test_a_process_killed_between_mark_and_work_leaves_neither(books: Books) -> None:
+    killed_between_mark_and_work("sqlite3", "qmark", str(books.path))
     assert books.apply() is Taken.NEW
     assert books.entries() == 1
 
@@ -174,6 +179,26 @@ def test_a_crash_leaves_neither_mark_nor_work(where: str) -> None:
         apply(where, crash=True)
     assert [apply(where), apply(where)] == [Taken.NEW, Taken.DUPLICATE]
     assert entries(where) == 1
+
+
+def test_a_process_of_psycopg_killed_between_mark_and_work_leaves_neither(where: str) -> None:
+    killed_between_mark_and_work("psycopg", "format", where)
+    assert [apply(where), apply(where)] == [Taken.NEW, Taken.DUPLICATE]
+    assert entries(where) == 1
+
+
+@pytest.mark.parametrize(("newer_commits", "older_is"), [(True, Taken.OUTDATED), (False, Taken.NEW)])
+def test_two_settlements_at_once_by_psycopg(where: str, *, newer_commits: bool, older_is: Taken) -> None:
+    """The older waits for the newer, and is OUTDATED only where that one commits."""
+    results: list[Taken] = []
+    with psycopg.connect(where) as newer:
+        assert Inbox().take(newer.cursor(), event("msg_2", 2)) is Taken.NEW
+        waiting = threading.Thread(target=lambda: results.append(apply(where)))
+        waiting.start()
+        _until_somebody_waits(where)
+        newer.commit() if newer_commits else newer.rollback()
+        waiting.join()
+    assert results == [older_is]
 
 
 @pytest.mark.parametrize(("first_commits", "second_is"), [(True, Taken.DUPLICATE), (False, Taken.NEW)])

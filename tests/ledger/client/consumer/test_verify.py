@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from http.client import HTTPMessage
 from typing import Any
 
 import pytest
@@ -71,6 +72,14 @@ def test_a_malformed_or_forged_header_is_one_error(name: str) -> None:
         Verifier(secret_text(SECRET)).verify({**SENT, **BAD[name]}, BODY, now=NOW)
 
 
+def parsed(*pairs: tuple[str, str]) -> HTTPMessage:
+    """As Python's own server has them: with `items`, and no mapping."""
+    message = HTTPMessage()
+    for name, value in pairs:
+        message.add_header(name, value)
+    return message
+
+
 SHAPES: dict[str, Any] = {
     "text": SENT,
     "another case": {name.upper(): value for name, value in SENT.items()},
@@ -78,6 +87,7 @@ SHAPES: dict[str, Any] = {
     "a list of bytes, as ASGI has it": [(name.encode(), value.encode()) for name, value in SENT.items()],
     "a list of text": list(SENT.items()),
     "an iterator": iter(list(SENT.items())),
+    "a parsed message": parsed(*SENT.items()),
     "values in lists": {name: [value] for name, value in SENT.items()},
     "a WSGI environ": {
         **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in SENT.items()},
@@ -103,6 +113,7 @@ MALFORMED: dict[str, Any] = {
     "a value that is a number": {**SENT, "webhook-timestamp": int(NOW)},
     "no value in a list": {**SENT, "webhook-signature": []},
     "two values": {**SENT, "webhook-signature": [SENT["webhook-signature"]] * 2},
+    "twice in a parsed message": parsed(*SENT.items(), ("Webhook-Id", "msg_2")),
     "twice": [*SENT.items(), ("webhook-id", "msg_2")],
     "twice in another case": {**SENT, "Webhook-Id": "msg_2"},
     "twice, once as in an environ": {**SENT, "HTTP_WEBHOOK_ID": "msg_2"},
