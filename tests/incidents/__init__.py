@@ -49,6 +49,7 @@ INCIDENTS: Mapping[str, str] = {
     "r58": "an end that only a sweeper knows",
     "r60": "an effect whose only trace appears late",
     "r62": "a repetition from outside, which looks like something new",
+    "r80": "a mark that is there before what it stands for",
     "r82": "one fact in two places, each sure it is the first",
     "r84": "two contrary decisions of which both seem to count",
     "r93": "a deadline that only some of the parts know",

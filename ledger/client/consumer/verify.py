@@ -6,11 +6,11 @@ Source: standardwebhooks.com, specification 1.0.0. Whatever is wrong with a mess
 import base64
 import hashlib
 import hmac
-import json
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+
+from ledger.client.clock import wall_clock_s
+from ledger.client.consumer.event import Event, read_event
+from ledger.client.consumer.headers import Headers, Unreadable, ours
 
 TOLERANCE_S = 300
 _PREFIX = "whsec_"
@@ -20,23 +20,6 @@ _MOST_SIGNATURES = 20
 
 class NotFromTheLedger(Exception):
     """Do not act on it; answer 400. The message says why and repeats nothing that was received."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """One settlement of an operation. `settlement` grows: keep the highest you have seen. `replay`: a person
-    had it sent again, under the same `webhook_id`."""
-
-    webhook_id: str
-    delivery_id: str
-    type: str
-    operation_id: str
-    operation_key: str
-    outcome: str
-    settlement: int
-    result_ref: str | None
-    replay: bool
-    document: Mapping[str, Any]
 
 
 class Verifier:
@@ -50,15 +33,27 @@ class Verifier:
         self._secrets = [_secret(text) for text in texts]
         self._tolerance_s = tolerance_s
 
-    def verify(self, headers: Mapping[str, str], body: bytes, *, now: float | None = None) -> Event:
+    def verify(self, headers: Headers, body: bytes, *, now: float | None = None) -> Event:
         """The event, or `NotFromTheLedger`. `body` is what came over the wire, not JSON written anew; `now`
         is seconds since 1970, this machine's clock where left out."""
-        named = _lower(headers)
-        webhook_id = _header(named, "webhook-id")
-        timestamp = _header(named, "webhook-timestamp")
-        self._check_fresh(timestamp, time.time() if now is None else now)
-        self._check_signature(_header(named, "webhook-signature"), webhook_id, timestamp, body)
-        return _event(webhook_id, named, body)
+        signed = self.check(headers, body, now=now)
+        try:
+            return read_event(signed, body)
+        except ValueError:
+            raise NotFromTheLedger("the signature fits, but the body is no event of the ledger") from None
+
+    def check(self, headers: Headers, body: bytes, *, now: float | None = None) -> Mapping[str, str]:
+        """The signature and its time alone, of any Standard Webhooks message; our headers in lower case."""
+        if not isinstance(body, bytes | bytearray):
+            raise TypeError(
+                f"body is the bytes of the request as they arrived, not {type(body).__name__}: text or JSON "
+                "that was parsed and written anew is not what was signed"
+            )
+        named = _ours(headers)
+        webhook_id, timestamp = _present(named, "webhook-id"), _present(named, "webhook-timestamp")
+        self._check_fresh(timestamp, wall_clock_s() if now is None else now)
+        self._check_signature(_present(named, "webhook-signature"), webhook_id, timestamp, body)
+        return named
 
     def _check_fresh(self, timestamp: str, now: float) -> None:
         if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= _LONGEST_TIMESTAMP):
@@ -84,18 +79,16 @@ def _secret(text: str) -> bytes:
     return secret
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {str(name).lower(): str(value) for name, value in headers.items()}
-
-
-def _header(headers: Mapping[str, str], name: str) -> str:
-    value = headers.get(name, "")
-    if not value:
-        raise NotFromTheLedger(f"the header {name} is missing")
+def _ours(headers: Headers) -> dict[str, str]:
     try:
-        value.encode("ascii")
-    except UnicodeEncodeError:
-        raise NotFromTheLedger(f"the header {name} holds characters that no header of ours has") from None
+        return ours(headers)
+    except Unreadable as why:
+        raise NotFromTheLedger(str(why)) from None
+
+
+def _present(headers: Mapping[str, str], name: str) -> str:
+    if not (value := headers.get(name, "")):
+        raise NotFromTheLedger(f"the header {name} is missing")
     return value
 
 
@@ -106,24 +99,3 @@ def _decoded(part: str) -> bytes:
         return base64.b64decode(text, validate=True) if version == "v1" else b""
     except ValueError:
         return b""
-
-
-def _event(webhook_id: str, headers: Mapping[str, str], body: bytes) -> Event:
-    """What was signed is ours; still, a body that is not as agreed is refused in one way."""
-    try:
-        document = json.loads(body)
-        data = document["data"]
-        return Event(
-            webhook_id=webhook_id,
-            delivery_id=headers.get("ledger-delivery", ""),
-            type=str(document["type"]),
-            operation_id=str(document["subject"]),
-            operation_key=str(data["operation_key"]),
-            outcome=str(data["outcome"]),
-            settlement=int(document["sequence"]),
-            result_ref=data["result_ref"],
-            replay=headers.get("ledger-replay", "") == "true",
-            document=document,
-        )
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise NotFromTheLedger("the signature fits, but the body is no event of the ledger") from None
