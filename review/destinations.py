@@ -13,7 +13,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import IntegrityError
 
-from ledger import deliveries
+from ledger import deliveries, http
 from ledger.events import operator_actor
 from ledger.models import Destination, Tenant, User
 from ledger.rules.deliveries import PauseReason
@@ -69,7 +69,10 @@ def add(user: User, wanted: Wanted) -> Added:
         raise missing_right(tenant, "administer")
     _check(wanted)
     try:
+        getattr(http, "check_address", _any_address)(wanted.url)
         added, secret = durable(lambda: _add(user, tenant, wanted))
+    except http.AddressRefused as why:
+        raise BadDestination("url", f"It must not be asked: {why}.") from None
     except IntegrityError:
         raise BadDestination("name", f"{tenant.name} has a destination of this name already.") from None
     return Added(added.pk, secret)
@@ -124,6 +127,10 @@ def require_administrator(user: User, destination_id: str) -> Destination:
     if not rights.administer:
         raise missing_right(destination.tenant, "administer")
     return destination
+
+
+def _any_address(_url: str) -> None:
+    """Where the client checks an address only when it sends."""
 
 
 def _add(user: User, tenant: Tenant, wanted: Wanted) -> tuple[Destination, str]:

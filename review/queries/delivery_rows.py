@@ -17,6 +17,7 @@ from review.queries.values import NextStep
 
 RELATED = ("tenant", "destination__tenant", "operation", "settlement__attempt")
 STAYS_DEAD = "it stays a dead letter; its consumer may still acknowledge it."
+STAYS_ACKED = "it stays acknowledged."
 STAYS_HELD = "it stays held, and nothing is sent."
 GOES_ON = f"it is tried at most {MOST_TRIES} times, then it is a dead letter."
 
@@ -72,7 +73,7 @@ def error_of(delivery: Delivery) -> str:
 def next_step(delivery: Delivery, now: datetime) -> NextStep:
     """What happens by itself, and what it leads to if nobody acts."""
     if delivery.lease_until is not None and delivery.lease_until > now:
-        return NextStep("a try is under way; it counts as lost", delivery.lease_until, GOES_ON)
+        return NextStep("a try is under way; it counts as lost", delivery.lease_until, _after(delivery))
     if _is_dead(delivery):
         return NextStep("nothing", None, STAYS_DEAD)
     if delivery.next_at is None and delivery.held_at is None:
@@ -85,7 +86,7 @@ def next_step(delivery: Delivery, now: datetime) -> NextStep:
 def _next_try(delivery: Delivery, at: datetime, now: datetime) -> NextStep:
     rests_until = delivery.destination.rests_until
     if delivery.state == DeliveryState.ACKED:
-        what, follows = "a further copy is sent", "it stays acknowledged."
+        what, follows = "a further copy is sent", STAYS_ACKED
     elif delivery.tries - delivery.tries_before >= MOST_TRIES:
         what, follows = "it becomes a dead letter unless it is acknowledged", STAYS_DEAD
     elif delivery.last_end == TryEnd.RECEIVED:
@@ -95,6 +96,13 @@ def _next_try(delivery: Delivery, at: datetime, now: datetime) -> NextStep:
     if rests_until is not None and rests_until > max(at, now):
         return NextStep(f"{what}, when {delivery.destination.name} has rested", rests_until, follows)
     return NextStep(f"{what}, due" if at < now else what, at, follows)
+
+
+def _after(delivery: Delivery) -> str:
+    """What a lost try leads to: one that was given up or acknowledged meanwhile stays so."""
+    if _is_dead(delivery):
+        return STAYS_DEAD
+    return STAYS_ACKED if delivery.state == DeliveryState.ACKED else GOES_ON
 
 
 def _is_dead(delivery: Delivery) -> bool:

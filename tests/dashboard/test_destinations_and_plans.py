@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from ledger import deliveries as ledger_deliveries
+from ledger import http
 from ledger.events import Actor
 from ledger.models import Destination, DestinationSecret
 from ledger.rules.deliveries import TryEnd
@@ -119,6 +120,20 @@ def test_a_secret_is_shown_once_and_a_second_press_rotates_nothing(
     assert client.post(path, {**typed, "overlap_h": "5"}).status_code == 422
     assert DestinationSecret.objects.count() == 2
     assert "signs beside the newer one" in body_of(client, f"/destinations/{destination.pk}/")
+
+
+def test_an_address_that_must_not_be_asked_is_refused_where_it_is_typed(
+    people: Cast, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_url: str) -> None:
+        raise http.AddressRefused("10.0.0.7 is a private address")
+
+    monkeypatch.setattr(http, "check_address", refuse, raising=False)
+    typed = {"tenant": "acme", "name": "inside", "url": told.ADDRESS, "ack": "response"}
+    answer = signed_in(people.admin).post("/destinations/add/", typed)
+    assert answer.status_code == 422
+    assert b"10.0.0.7 is a private address" in answer.content
+    assert not Destination.objects.exists()
 
 
 def test_a_test_event_is_sent_by_the_ledger_where_it_can(
