@@ -11,11 +11,13 @@ from ledger.deliveries.redelivering import (
     run_plans,
 )
 from ledger.deliveries.sender import DeliverReport, deliver_once, stop_sending
+from ledger.deliveries.testing import TestResult, send_test
 
 __all__ = [
     "Acknowledged",
     "DeliverReport",
     "RedeliveryRefused",
+    "TestResult",
     "UnknownDelivery",
     "add_destination",
     "cancel_plan",
@@ -28,5 +30,6 @@ __all__ = [
     "resume",
     "rotate_secret",
     "run_plans",
+    "send_test",
     "stop_sending",
 ]

@@ -25,7 +25,7 @@ def add_destination(
         tenant_id=tenant_id, name=name, url=url, ack=ack, tool_globs=list(tool_globs)
     )
     secret = give_secret(added, now=now)
-    _note(added, "added", actor, now, url=url, ack=ack)
+    note_change(added, "added", actor, now, url=url, ack=ack)
     return added, secret
 
 
@@ -37,7 +37,7 @@ def pause(
     row = Destination.objects.filter(pk=destination.pk, paused_at=None)
     if row.update(paused_at=now, paused_because=reason):
         destination.paused_at, destination.paused_because = now, reason
-        _note(destination, "paused", actor, now, why=why, reason=str(reason))
+        note_change(destination, "paused", actor, now, why=why, reason=str(reason))
 
 
 def resume(destination: Destination, *, actor: Actor, now: datetime, why: str = "") -> None:
@@ -46,7 +46,7 @@ def resume(destination: Destination, *, actor: Actor, now: datetime, why: str = 
     well = {"failures": 0, "failing_since": None, "rests_until": None}
     row = Destination.objects.filter(pk=destination.pk).exclude(paused_at=None)
     if row.update(paused_at=None, paused_because="", **well):
-        _note(destination, "resumed", actor, now, why=why)
+        note_change(destination, "resumed", actor, now, why=why)
 
 
 def rotate_secret(
@@ -54,13 +54,14 @@ def rotate_secret(
 ) -> str:
     """A new secret, shown this once; the one before signs beside it until the overlap is over."""
     secret = give_secret(destination, now=now, overlap=overlap)
-    _note(destination, "secret_rotated", actor, now, overlap_s=int(overlap.total_seconds()))
+    note_change(destination, "secret_rotated", actor, now, overlap_s=int(overlap.total_seconds()))
     return secret
 
 
-def _note(
+def note_change(
     destination: Destination, kind: str, actor: Actor, now: datetime, *, why: str = "", **data: object
 ) -> None:
+    """One line of the destination's own history."""
     DestinationChange.objects.create(
         tenant_id=destination.tenant_id,
         destination=destination,

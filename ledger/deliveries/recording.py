@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ledger.deliveries import health
 from ledger.deliveries.claiming import Claim
 from ledger.deliveries.moves import acknowledge, dead_letter, mark_sent
+from ledger.deliveries.posting import Posted
 from ledger.events import SENDER
 from ledger.faults import fault_point
 from ledger.models import Delivery, DeliveryTry, Operation
@@ -27,17 +28,10 @@ KEPT_HEADER_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class Ended:
-    """How one try ended, as the sender saw it. `sent_headers` is empty where nothing was sent."""
+    """How one claimed try ended."""
 
     claim: Claim
-    end: TryEnd
-    took_ms: int = 0
-    status: int | None = None
-    sent_headers: Mapping[str, str] = field(default_factory=dict)
-    answer_headers: Mapping[str, str] = field(default_factory=dict)
-    answer: bytes = b""
-    answer_cut: bool = False
-    detail: str = ""
+    posted: Posted
 
 
 def record_ends(ends: Iterable[Ended]) -> dict[str, DeliveryState]:
@@ -69,15 +63,15 @@ def _locked_deliveries(ids: Iterable[str]) -> list[Delivery]:
 def _record(delivery: Delivery, ended: Ended, now: datetime) -> None:
     """A sender that lost its lease only adds what it saw; but a receipt is a fact, whoever brings it."""
     _write_end(ended, now)
-    is_receipt = ended.end is TryEnd.RECEIVED and delivery.destination.ack == "response"
+    is_receipt = ended.posted.end is TryEnd.RECEIVED and delivery.destination.ack == "response"
     if delivery.lease_epoch != ended.claim.epoch:
         if is_receipt:
             acknowledge(delivery, actor=SENDER, now=now)
         return
-    asked_s = retry_after_s(ended.answer_headers.get("retry-after", ""), now)
-    follows = after_try(_facts(delivery), ended.end, retry_after_s=asked_s, roll=random.random())  # noqa: S311
+    asked_s = retry_after_s(ended.posted.answer_headers.get("retry-after", ""), now)
+    follows = after_try(_facts(delivery), ended.posted.end, retry_after_s=asked_s, roll=random.random())  # noqa: S311
     _follow(delivery, ended, follows, now)
-    health.note(delivery.destination, ended.end, now=now)
+    health.note(delivery.destination, ended.posted.end, now=now)
 
 
 def _facts(delivery: Delivery) -> TryFacts:
@@ -90,7 +84,7 @@ def _facts(delivery: Delivery) -> TryFacts:
 
 
 def _follow(delivery: Delivery, ended: Ended, follows: Follows, now: datetime) -> None:
-    delivery.last_end = ended.end
+    delivery.last_end = ended.posted.end
     delivery.lease_until = None
     delivery.next_at = None if follows.wait_s is None else now + timedelta(seconds=follows.wait_s)
     delivery.held_at = now if follows.held or _is_paused(delivery, follows) else None
@@ -111,20 +105,26 @@ def _is_paused(delivery: Delivery, follows: Follows) -> bool:
 
 
 def _write_end(ended: Ended, now: datetime) -> None:
+    posted = ended.posted
     DeliveryTry.objects.filter(pk=ended.claim.try_id, ended_at=None).update(
         ended_at=now,
-        ended_as=ended.end,
-        sent_headers=dict(ended.sent_headers),
-        status=ended.status,
-        answer_headers=_kept_headers(ended.answer_headers),
-        answer_head=ended.answer[:KEPT_BYTES],
-        answer_cut=ended.answer_cut or len(ended.answer) > KEPT_BYTES,
-        detail=ended.detail[:1000].replace("\0", "�"),
-        took_ms=ended.took_ms,
+        ended_as=posted.end,
+        sent_headers=dict(posted.sent_headers),
+        status=posted.status,
+        answer_headers=_kept_headers(posted.answer_headers),
+        answer_head=posted.answer[:KEPT_BYTES],
+        answer_cut=posted.answer_cut or len(posted.answer) > KEPT_BYTES,
+        detail=_storable(posted.detail[:1000]),
+        took_ms=posted.took_ms,
     )
 
 
 def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The first of them, shortened: a consumer's answer is shown, never trusted with our space."""
     kept = list(headers.items())[:KEPT_HEADERS]
-    return {name[:100]: value[:KEPT_HEADER_CHARACTERS].replace("\0", "�") for name, value in kept}
+    return {_storable(name[:100]): _storable(value[:KEPT_HEADER_CHARACTERS]) for name, value in kept}
+
+
+def _storable(text: str) -> str:
+    """Without what PostgreSQL cannot keep: a try whose end cannot be stored would be made again and again."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "�")
