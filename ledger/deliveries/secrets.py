@@ -17,7 +17,7 @@ from ledger.transactions import require_transaction
 
 
 class CannotUnseal(Exception):
-    """Nothing can sign: there is no secret, or none that LEDGER_SEALING_KEYS reads. The message says which."""
+    """Nothing can sign: there is no secret, or none that LEDGER_SEALING_KEYS reads; the text says which."""
 
 
 def give_secret(destination: Destination, *, now: datetime, overlap: timedelta = timedelta(0)) -> str:
@@ -40,9 +40,10 @@ def live_secrets(destination_id: str, *, now: datetime) -> tuple[bytes, ...]:
     live = DestinationSecret.objects.filter(
         Q(retires_at=None) | Q(retires_at__gt=now), destination_id=destination_id
     )
-    newest, *retiring = live.order_by(F("retires_at").desc(nulls_first=True), "-pk") or [None]
-    if newest is None:
+    by_age = list(live.order_by(F("retires_at").desc(nulls_first=True), "-pk"))
+    if not by_age:
         raise CannotUnseal("the destination has no secret: rotate it to give it one")
+    newest, *retiring = by_age
     return (unseal(bytes(newest.sealed)), *_unsealable(retiring))
 
 

@@ -56,7 +56,7 @@ class Sender:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.states: Counter[str] = Counter()
+        self._states: Counter[str] = Counter()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="deliver")
         self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
@@ -68,6 +68,12 @@ class Sender:
     def free(self) -> int:
         with self._changed:
             return THREADS - self._under_way
+
+    def recorded(self) -> Counter[str]:
+        """The states that tries led to since this was last asked: each is told once, by whichever pass."""
+        with self._changed:
+            told, self._states = self._states, Counter()
+        return told
 
     def start(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
         with self._changed:
@@ -104,6 +110,8 @@ class Sender:
         while ended := self._next_ends():
             try:
                 self._record(ended)
+            except Exception:
+                logger.exception("The ends of %s tries were not recorded", len(ended))
             finally:
                 self._finished(len(ended))
         connection.close()
@@ -124,7 +132,7 @@ class Sender:
         fault_point("delivery.sent")
         close_old_connections()
         try:
-            self.states.update(durable(lambda: record_ends(ended)).values())
+            states = durable(lambda: record_ends(ended)).values()
         except Exception:
             if len(ended) == 1:
                 logger.exception("The end of a try of %s was not recorded", ended[0].claim.delivery_id)
@@ -132,6 +140,9 @@ class Sender:
                 return
             for one in ended:
                 self._record([one])
+            return
+        with self._changed:
+            self._states.update(states)
 
     def _finished(self, count: int) -> None:
         with self._changed:
@@ -165,7 +176,6 @@ def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport
     """Send what is due for a few seconds. With `drain` it returns when all it began is recorded; without, a
     slow consumer's answer is recorded by this process later."""
     sender, report = this_process(), DeliverReport()
-    before = Counter(sender.states)
     report.not_acknowledged = end_unacknowledged()
     report.moved = _follow_pauses() + run_plans()
     ends_at = monotonic_s() + pass_s
@@ -175,7 +185,7 @@ def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport
             break
     if drain:
         sender.wait_until_idle()
-    report.states = Counter(sender.states) - before
+    report.states = sender.recorded()
     beat("deliver")
     return report
 

@@ -47,5 +47,13 @@ def _posted(destination: Destination, now: datetime) -> Posted:
 
 
 def _note(destination: Destination, posted: Posted, actor: Actor) -> None:
-    said = {"ended_as": str(posted.end), "status": posted.status, "took_ms": posted.took_ms}
-    note_change(destination, "tested", actor, database_clock(), detail=posted.detail[:300], **said)
+    note_change(
+        destination,
+        "tested",
+        actor,
+        database_clock(),
+        ended_as=str(posted.end),
+        status=posted.status,
+        took_ms=posted.took_ms,
+        detail=posted.detail[:300],
+    )

@@ -5,14 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from ledger.deliveries import add_destination
+from ledger.deliveries import add_destination, redeliver
+from ledger.deliveries.claiming import Claim, claim_due
+from ledger.deliveries.posting import Posted
+from ledger.deliveries.recording import Ended, record_ends
 from ledger.events import SYSTEM
-from ledger.models import Delivery, Destination
+from ledger.models import Delivery, Destination, Event
+from ledger.queries.invariants import broken_invariants
+from ledger.rules.deliveries import Line, TryEnd, state_after
 from ledger.transactions import database_clock, durable
+from tests.support import make
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
-
-HOUR_AGO = timedelta(hours=1)
 
 
 def destination(
@@ -52,3 +56,46 @@ def lease_over(*deliveries: Delivery) -> None:
     Delivery.objects.filter(pk__in=[delivery.pk for delivery in deliveries]).update(
         lease_until=database_clock() - timedelta(seconds=1)
     )
+
+
+def told(people: Cast, count: int = 1) -> list[Delivery]:
+    """So many operations were confirmed; their deliveries."""
+    attempts = [make.confirmed(people.key, make.TICKET) for _ in range(count)]
+    operations = [attempt.operation_id for attempt in attempts]
+    return list(Delivery.objects.filter(operation__in=operations).order_by("pk"))
+
+
+def claimed(at_most: int = 1) -> list[Claim]:
+    """What a sender took, and has not sent yet."""
+    return claim_due(at_most=at_most)
+
+
+def ended(claim: Claim, end: TryEnd, **posted: Any) -> str:
+    """A sender records how a try of its ended; the state that follows."""
+    return str(durable(lambda: record_ends([Ended(claim, Posted(end, **posted))]))[claim.delivery_id])
+
+
+def tried(end: TryEnd, **posted: Any) -> str:
+    """One delivery is due, claimed, and its try ends so."""
+    make_due()
+    rested()
+    (claim,) = claimed()
+    return ended(claim, end, **posted)
+
+
+def lines_of(delivery: Delivery) -> list[str]:
+    """The delivery's own history."""
+    events = Event.objects.filter(operation=delivery.operation_id, kind__startswith="delivery.")
+    mine = [event for event in events.order_by("sequence") if event.data["delivery"] == delivery.pk]
+    return [event.kind.removeprefix("delivery.") for event in mine]
+
+
+def redelivered(people: Cast, delivery: Delivery) -> None:
+    durable(lambda: redeliver(delivery_id=delivery.pk, by=people.operator, why="asked for"))
+
+
+def all_is_well() -> None:
+    """Every invariant holds, and each delivery is what its events add up to."""
+    assert list(broken_invariants()) == []
+    for delivery in Delivery.objects.all():
+        assert state_after(map(Line, lines_of(delivery))) == delivery.state
