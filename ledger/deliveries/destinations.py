@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ledger.deliveries.secrets import give_secret
 from ledger.events import Actor
+from ledger.http import check_address
 from ledger.models import Destination, DestinationChange
 from ledger.rules.deliveries import PauseReason
 from ledger.transactions import database_clock, require_transaction
@@ -18,8 +19,11 @@ def add_destination(
     *, tenant_id: int, name: str, url: str, ack: str, actor: Actor, tool_globs: tuple[str, ...] = ()
 ) -> tuple[Destination, str]:
     """A new destination and its secret as text, which is shown this once. It hears of settlements from now
-    on. Raises IntegrityError where the tenant has one of this name."""
+    on. Raises AddressRefused where it must not be asked: of a name that is said when it is resolved, by
+    `check_address` before the transaction and at every send; IntegrityError where the tenant has one of this
+    name."""
     require_transaction()
+    check_address(url, resolve=False)
     now = database_clock()
     added = Destination.objects.create(
         tenant_id=tenant_id, name=name, url=url, ack=ack, tool_globs=list(tool_globs)

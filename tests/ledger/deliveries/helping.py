@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection, transaction
+
 from ledger.deliveries import add_destination, redeliver
 from ledger.deliveries.claiming import Claim, claim_due
 from ledger.deliveries.posting import Posted
@@ -99,3 +101,31 @@ def all_is_well() -> None:
     assert list(broken_invariants()) == []
     for delivery in Delivery.objects.all():
         assert state_after(map(Line, lines_of(delivery))) == delivery.state
+
+
+def past_the_triggers(sql: str, **parameters: object) -> None:
+    """What another version of this program, or a hand in the database, did."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for statement in sql.split("; "):
+            cursor.execute(statement, parameters)
+
+
+def more_waiting(like: Delivery, count: int) -> None:
+    """So many more deliveries wait for the same destination, put past the verbs, which take minutes."""
+    columns = "tenant_id, operation_id, number, outcome, attempt_id, event_id, at"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(
+            f"INSERT INTO ledger_settlement ({columns}) "  # noqa: S608
+            "SELECT tenant_id, operation_id, made, outcome, attempt_id, 'evt_' || made, at "
+            "FROM ledger_settlement, generate_series(2, %s) made WHERE id = %s",
+            [count + 1, like.settlement_id],
+        )
+        cursor.execute(
+            "INSERT INTO ledger_delivery (id, tenant_id, operation_id, settlement_id, destination_id, "
+            "webhook_id, state, created_at, next_at) SELECT 'dlv_' || made.id, made.tenant_id, "
+            "made.operation_id, made.id, %s, 'msg_' || made.id, 'PENDING', made.at, now() "
+            "FROM ledger_settlement made WHERE operation_id = %s AND number > 1",
+            [like.destination_id, like.operation_id],
+        )
