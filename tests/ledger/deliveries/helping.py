@@ -103,7 +103,7 @@ def all_is_well() -> None:
         assert state_after(map(Line, lines_of(delivery))) == delivery.state
 
 
-def past_the_triggers(sql: str, **parameters: object) -> None:
+def past_the_triggers(sql: str, **parameters: str) -> None:
     """What another version of this program, or a hand in the database, did."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from celery import current_app
 
 from ledger import lifecycle, outbox
 from ledger.deliveries import deliver_once, pause, resume
@@ -213,7 +214,7 @@ def test_a_broker_that_hangs_or_breaks_costs_a_settlement_nothing(
         raise RuntimeError("no broker")
 
     monkeypatch.setattr(outbox, "_hints", None)
-    monkeypatch.setattr(outbox.current_app, "send_task", hangs)
+    monkeypatch.setattr(current_app, "send_task", hangs)
     told(people, 3)
     wait_until(asked.is_set, within_s=10, what="the hint is on its way")
     assert Settlement.objects.count() == 3
