@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from ledger.authority import key_window_ends_at
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, LookUp
 from ledger.policies import rule_of
@@ -30,6 +31,16 @@ def settle_ends_at(attempt: Attempt, settle_s: float) -> datetime:
     """Before this an *absent* may only mean *not yet*; counted from the send lease's end."""
     ended_at = attempt.lease_ended_at or attempt.lease_until or attempt.entered_state_at
     return ended_at + timedelta(seconds=settle_s)
+
+
+def lease_end(attempt: Attempt, wanted: datetime, *, now: datetime) -> datetime:
+    """When a send lease ends. One that repeats a key the provider still knows ends with that knowledge: what
+    is sent later would be no repetition to it."""
+    first_sent_at, knows_until = attempt.key_first_sent_at, key_window_ends_at(attempt, rule_of(attempt))
+    repeats = first_sent_at is not None and first_sent_at != attempt.dispatched_at
+    if not repeats or knows_until is None or knows_until <= now:
+        return wanted
+    return min(wanted, knows_until)
 
 
 def look_up_in_flight(attempt: Attempt, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from ledger.budgets import lock_accounts
 from ledger.faults import fault_point
 from ledger.lifecycle.askers import Asker, agent_asks, credentials, ledger_asks
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.freshness import made_due, proven_absent_lately
+from ledger.lifecycle.freshness import lease_end, made_due, proven_absent_lately
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move
@@ -284,7 +284,7 @@ def _dispatch(ask: _Ask) -> Attempt:
     scopes = narrowed(attempt.scopes, held_scopes)
     first = attempt.state == State.INTENT_RECORDED
     sent = attempt if first else _successor(case, attempt, ask.in_force, approval)
-    timeout_s = rule_of(sent).dispatch_timeout_s
+    lease_s = rule_of(sent).dispatch_timeout_s
     move(
         case,
         sent,
@@ -294,7 +294,7 @@ def _dispatch(ask: _Ask) -> Attempt:
         key_first_sent_at=sent.key_first_sent_at or case.now,
         worker_id=asker.worker_id,
         leave_id=asker.leave_id,
-        lease_until=case.now + timedelta(seconds=timeout_s),
+        lease_until=lease_end(sent, case.now + timedelta(seconds=lease_s), now=case.now),
         lease_epoch=sent.lease_epoch + 1,
         scopes=scopes,
         send_again_at=None,

@@ -10,6 +10,7 @@ from typing import Any
 from ledger.authority import as_stored
 from ledger.events import SENDER, agent_actor
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.freshness import lease_end
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.runs import count_usage_of
@@ -107,9 +108,8 @@ def extend_lease(*, key: ApiKey, attempt_id: str, worker_id: str, lease_epoch: i
             return None
         timeout = timedelta(seconds=rule_of(attempt).dispatch_timeout_s)
         dispatched_at = attempt.dispatched_at or case.now
-        until = max(
-            min(case.now + timeout, dispatched_at + _LEASE_AT_MOST * timeout), attempt.lease_until or case.now
-        )
+        wanted = min(case.now + timeout, dispatched_at + _LEASE_AT_MOST * timeout)
+        until = max(lease_end(attempt, wanted, now=case.now), attempt.lease_until or case.now)
         case.change(attempt, lease_until=until)
         case.record(EventKind.LEASE_EXTENDED, attempt, until=until.isoformat())
         return until

@@ -1,6 +1,6 @@
 """The record of fsck's runs, and in each event the transaction that wrote it.
 
-The column's default is worked out once for the rows that are there, so no row is rewritten.
+Events that are there already name none, so that no row is written anew.
 """
 
 import pgtrigger.compiler
@@ -8,6 +8,8 @@ import pgtrigger.migrations
 from django.db import migrations, models
 
 import ledger.models.base
+
+ROLLBACK = "ALTER TABLE ledger_event DROP COLUMN written_in"
 
 
 class Migration(migrations.Migration):
@@ -39,12 +41,25 @@ class Migration(migrations.Migration):
                 ("system", models.CharField(max_length=24)),
             ],
         ),
-        migrations.AddField(
-            model_name="event",
-            name="written_in",
-            field=ledger.models.base.TransactionIdField(
-                db_default=models.Func(function="pg_current_xact_id"), editable=False
-            ),
+        migrations.SeparateDatabaseAndState(
+            # A column with this default at once would write the whole table anew. What is there already keeps
+            # none: no run before this one asks for it.
+            database_operations=[
+                migrations.RunSQL("ALTER TABLE ledger_event ADD COLUMN written_in xid8", ROLLBACK),
+                migrations.RunSQL(
+                    "ALTER TABLE ledger_event ALTER COLUMN written_in SET DEFAULT pg_current_xact_id()",
+                    migrations.RunSQL.noop,
+                ),
+            ],
+            state_operations=[
+                migrations.AddField(
+                    model_name="event",
+                    name="written_in",
+                    field=ledger.models.base.TransactionIdField(
+                        db_default=models.Func(function="pg_current_xact_id"), editable=False, null=True
+                    ),
+                ),
+            ],
         ),
         migrations.AddIndex(
             model_name="fsckrun",

@@ -9,7 +9,7 @@ from django.db.models import Func
 
 if TYPE_CHECKING:
     _TextColumn = models.CharField[str, str]
-    _Column = models.Field[str, str]
+    _Column = models.Field[str | None, str | None]
 else:
     _TextColumn = models.CharField
     _Column = models.Field

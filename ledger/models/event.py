@@ -30,7 +30,7 @@ class Event(TenantRow):
     at = models.DateTimeField()
     previous_hash = models.CharField(max_length=80)
     hash = models.CharField(max_length=80)
-    written_in = TransactionIdField()  # not hashed: a copy of the database numbers transactions anew
+    written_in = TransactionIdField(null=True)  # not hashed: a copy of the database numbers transactions anew
 
     class Meta:
         constraints = (models.UniqueConstraint("operation", "sequence", name="event_sequence"),)

@@ -138,17 +138,6 @@ def entries_stay_in_their_run(scope: Scope) -> Iterable[Broken]:
     """)
 
 
-def one_reservation_is_open_at_most(scope: Scope) -> Iterable[Broken]:
-    return scope.select("""
-        SELECT entry.tenant_id, entry.attempt_id,
-               format('has %%s reserved, where one leave reserves %%s', sum(reserved_change),
-                      max(reserved_change))
-        FROM scoped_budgetentry entry WHERE entry.attempt_id IS NOT NULL
-        GROUP BY entry.tenant_id, entry.attempt_id, entry.account_id
-        HAVING sum(reserved_change) > max(reserved_change)
-    """)
-
-
 def what_happened_is_posted(scope: Scope) -> Iterable[Broken]:
     """A confirmation posts what was used (nothing, if so reported), a later correction the difference."""
     sql = """
@@ -190,7 +179,6 @@ CHECKS: tuple[Check, ...] = (
     reservations_are_what_the_arguments_cost,
     reservations_end_whole,
     entries_stay_in_their_run,
-    one_reservation_is_open_at_most,
     what_happened_is_posted,
     what_did_not_happen_costs_nothing,
 )

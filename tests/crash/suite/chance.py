@@ -77,7 +77,7 @@ def _by_agent(aim: str) -> bool:
 
 def _sends(chance: Random, aim: str) -> tuple[str, ...]:
     if aim.startswith("sender.put_off"):
-        return ("too_many_requests", *_some(chance, SENDS, most=1))
+        return ("too_many_requests",) * 3
     if aim.startswith(("reconciler.", "agent.answered", "agent.named", "request_id", "outcome")):
         quiet = aim.startswith(("agent", "request_id", "outcome"))
         return ("honest",) if quiet else (chance.choice(UNHEARD), *_some(chance, SENDS, most=1))
@@ -155,6 +155,8 @@ _HAPPENINGS = (
     "publish",
     "suspend",
     "variant",
+    "rival",
+    "rival",
     "wipe",
     "press",
     "press",

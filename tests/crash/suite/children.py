@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MOST_BYTES = 1_000_000
+PLANNED = frozenset({"Struck", "OperationalError", "InterfaceError", "Busy"})
+"""Errors that a blow explains. Any other one is a fault of the product, whatever the database made of it."""
 _PR_SET_PDEATHSIG = 1
 Command = dict[str, Any]
 Body = Callable[["Line"], None]
@@ -49,6 +51,8 @@ class Line:
             try:
                 self.say(done=answer(command))
             except Exception as error:  # noqa: BLE001  (whatever it is, the lane is told)
+                if type(error).__name__ not in PLANNED:
+                    self.say(unplanned=f"{type(error).__name__}: {error}"[:500])
                 self.say(
                     error=f"{type(error).__name__}: {error}"[:2000], trace=traceback.format_exc()[-6000:]
                 )
@@ -67,6 +71,7 @@ class Child:
     stopped: bool = False
     struck: Command | None = None
     heard: list[Command] = field(default_factory=list)
+    unplanned: list[str] = field(default_factory=list)
 
     @property
     def life_id(self) -> str:
@@ -109,6 +114,8 @@ class Child:
             said: Command = json.loads(raw)
             if "struck" in said:
                 self.struck = said
+            elif "unplanned" in said:
+                self.unplanned.append(f"{self.life_id}: {said['unplanned']}")
             else:
                 self.command = None
                 self.heard.append(said)

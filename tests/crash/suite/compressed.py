@@ -22,7 +22,6 @@ WAITS_S: Mapping[str, float] = {
     "ledger.lifecycle.leave:_ASK_AGAIN_AT_LEAST": 0.05,  # 2 s: 40
     "ledger.lifecycle.leave:_ASK_AGAIN_AT_MOST": 0.3,  # 120 s: 400
     "ledger.providers.pace:USUAL_HOLD_S": 0.05,  # 1 s: 20
-    "ledger.providers.pace:LONGEST_HOLD_S": 0.3,  # 30 s: 100
     "ledger.reconciliation.resend:LONGEST_WAIT_S": 0.05,  # 0.5 s: 10
     "ledger.client.transport:FIRST_WAIT_S": 0.02,  # 0.2 s: 10
     "ledger.client.transport:MOST_WAIT_S": 0.1,  # 5 s: 50
@@ -33,6 +32,7 @@ LIMITS_S: Mapping[str, float] = {
     "ledger.reconciliation.claims:LOOK_UP_LEASE": 0.6,  # 30 s: 50
     "ledger.reconciliation.runner:LOOK_UP_S": 0.3,  # 15 s: 50
     "ledger.reconciliation.resend:SEND_S": 0.3,  # 15 s: 50
+    "ledger.providers.pace:LONGEST_HOLD_S": 0.3,  # 30 s: 100
     "tests.crash.suite.agent:ANSWER_WITHIN_S": 0.3,  # the agent's own
     "tests.crash.suite.agent:CALL_WITHIN_S": 1.0,  # 10 s, the client's usual: 10
 }

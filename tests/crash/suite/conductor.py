@@ -209,6 +209,7 @@ class _Work:
             return schedule.run(self.lane, plan)
         except Exception:  # noqa: BLE001  (a schedule that breaks off is red, and the run goes on)
             broken = {"kind": "broken", "detail": traceback.format_exc()[-3000:]}
+            self.lane.start_over()
             return Result(plan.seed, plan.aim, self.lane.stretch, [broken], {}, {}, 0.0)
 
     def _start_clean(self) -> list[dict[str, str]]:

@@ -21,6 +21,8 @@ from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
 
 WHY = "checked at the provider"
+FEW_TRIES = 3
+"""After so many a person takes the provider's key for spoilt."""
 REFUSALS = (DecisionRefused, NotPermitted, NotVisible, UnknownObject)
 Press = Callable[[User, str], Decided]
 
@@ -83,8 +85,12 @@ def answers_to(item: ReviewItem, truth: Truth) -> tuple[str, ...]:
         return ("happened", "conflict_duplicate", "recheck", "reject")
     if not attempt.was_sent:
         return ("approve", "reject")
-    new_key = "approve_new_key" if item.reason == ReviewReason.ATTEMPTS_USED_UP else "approve"
-    return (new_key, "recheck", "did_not", "reject")
+    if (
+        item.reason == ReviewReason.CONFLICTING_EVIDENCE
+    ):  # something was once seen: no absent makes it approvable
+        return ("did_not", "reject")
+    in_vain = attempt.number > FEW_TRIES or item.reason == ReviewReason.ATTEMPTS_USED_UP
+    return ("approve_new_key" if in_vain else "approve", "recheck", "did_not", "reject")
 
 
 def work(line: Line, injector: Injector) -> None:

@@ -107,6 +107,14 @@ class Lane:
     def tell_provider(self, what: str, body: dict[str, Any]) -> None:
         self.http.put(f"{self.provider_url}/{what}", json=body).raise_for_status()
 
+    def start_over(self) -> None:
+        """After a schedule that broke off: new children, and nothing planned."""
+        self.server.heal()
+        self.board.disarm()
+        for child in self.struck:
+            child.kill()
+            child.fork()
+
     def close(self) -> None:
         self.http.close()
         for child in self.children.values():

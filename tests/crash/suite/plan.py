@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Happening:
-    """From outside: cancel, revoke, narrow, publish, suspend, press, variant, wipe, add_provider."""
+    """From outside: cancel, revoke, narrow, publish, suspend, press, variant, rival, wipe, add_provider."""
 
     at_ms: int
     what: str

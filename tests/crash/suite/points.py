@@ -10,23 +10,31 @@ from collections.abc import Mapping
 
 from ledger.faults import POINTS as IN_PRODUCT
 
+NOT_STRUCK = frozenset(
+    {
+        "ledger.reconciliation.apart.is_locked",
+        "ledger.reconciliation.sweep._join",
+        "review.parked._as_decider",
+    }
+)
+"""Transactions that no schedule leads to yet: late joining of parked facts, and notes on them."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",
     "_leave_and_standing": "leave",
     "extend_lease": "heartbeat",
-    "record_provider_request": "request_id",
-    "record_outcome": "outcome",
+    "take_provider_request": "request_id",
+    "take_outcome": "outcome",
     "cancel_operation": "cancel",
     "declare_worker_dead": "recover",
 }
 """The verbs behind the API, each in a transaction of `call_verb`."""
 
 TRANSACTIONS: Mapping[str, str] = {
-    "ledger.reconciliation.claims.claim_due": "reconciler.claim",
+    "ledger.reconciliation.claims.claim_in": "reconciler.claim",
     "ledger.reconciliation.runner._reconcile": "reconciler.apply",
     "ledger.reconciliation.health.note_answer": "reconciler.health",
-    "ledger.reconciliation.sweep._each": "sweep",
+    "ledger.reconciliation.apart.unless_locked": "sweep",
     "ledger.reconciliation.due_sends.put_off": "sender.put_off",
     "ledger.reconciliation.resend._try": "sender.cannot",
     "ledger.reconciliation.resend._ask_and_send": "sender.leave",

@@ -49,7 +49,11 @@ def run(lane: Lane, unstretched: Plan) -> Result:
     Chaos(scene).run()
     restless = Quiet(scene).run()
     found = _judge(scene)
-    faults = [*found.pop("faults"), *({"kind": "stuck", "detail": words} for words in restless)]
+    faults = [
+        *found.pop("faults"),
+        *({"kind": "stuck", "detail": words} for words in restless),
+        *({"kind": "errors", "detail": words} for words in _unplanned(lane)),
+    ]
     _tidy(scene)
     return Result(
         seed=plan.seed,
@@ -61,6 +65,14 @@ def run(lane: Lane, unstretched: Plan) -> Result:
         wall_s=time.monotonic() - started_at,
         log=scene.log,
     )
+
+
+def _unplanned(lane: Lane) -> list[str]:
+    """Errors that no blow explains, from all children, told once."""
+    said = [words for child in lane.struck for words in child.unplanned]
+    for child in lane.struck:
+        child.unplanned.clear()
+    return said
 
 
 def find_the_pace(lane: Lane) -> None:

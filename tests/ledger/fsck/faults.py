@@ -189,11 +189,13 @@ BUDGETS = (
         budgets.accounts_are_the_sums_of_their_entries,
         "euros",
         "UPDATE ledger_budgetaccount SET reserved = reserved - 0.00000001 WHERE id = %(euros)s",
+        touched="fee_paid",
     ),
     Fault(
         budgets.overruns_are_told,
         "euros",
         "DELETE FROM ledger_event WHERE kind = 'budget.overrun' AND attempt_id = %(fee_paid)s",
+        touched="fee_paid",
     ),
     Fault(
         budgets.overruns_are_told,
@@ -246,7 +248,7 @@ BUDGETS = (
         "UPDATE ledger_operation SET run_id = NULL WHERE id = %(operation_confirmed)s",
     ),
     Fault(
-        budgets.one_reservation_is_open_at_most,
+        budgets.what_may_still_happen_is_reserved,
         "unknown",
         "INSERT INTO ledger_budgetentry (tenant_id, account_id, attempt_id, kind, reserved_change, "
         "spent_change, usage_id, at) SELECT tenant_id, account_id, attempt_id, kind, 1, 0, '', at "

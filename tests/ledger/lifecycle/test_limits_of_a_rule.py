@@ -8,7 +8,7 @@ from typing import Any
 import pgtrigger
 import pytest
 
-from ledger.lifecycle import LeaveRefused
+from ledger.lifecycle import LeaveRefused, extend_lease
 from ledger.lifecycle.timers import end_wait_for_agent
 from ledger.models import Attempt
 from ledger.rules.reconcile import LookedUpKind
@@ -68,6 +68,20 @@ def test_inside_the_key_window_it_is_sent_again_with_the_same_key(people: Cast) 
     assert (again.number, again.generation) == (2, attempt.generation)
     assert again.idempotency_key == attempt.idempotency_key
     assert again.key_first_sent_at == attempt.key_first_sent_at
+
+
+def test_the_lease_of_a_repeated_send_ends_with_the_key_window(people: Cast) -> None:
+    """What is sent after the provider forgot the key is no repetition to it, but a second effect."""
+    attempt = proven_absent(people, recorded(people, dispatch_timeout_s=600))
+    with pgtrigger.ignore():  # the first send's time is set once: here 55 minutes pass
+        long_ago(attempt, key_first_sent_at=database_clock() - timedelta(minutes=55))
+    again = make.send(people.key, attempt)
+    assert again.key_first_sent_at is not None
+    window_ends_at = again.key_first_sent_at + timedelta(seconds=3_600)
+    assert again.lease_until == window_ends_at
+    sign_of_life = {"worker_id": again.worker_id, "lease_epoch": again.lease_epoch}
+    until = durable(lambda: extend_lease(key=people.key, attempt_id=again.pk, **sign_of_life))
+    assert until == window_ends_at
 
 
 def test_the_last_attempt_used_brings_it_to_a_person(people: Cast) -> None:

@@ -333,6 +333,7 @@ def test_an_answer_that_is_not_the_list_asked_for_is_unavailable(
     looked_up = configured(line).look_up(ASKED)
     assert looked_up.kind is UNAVAILABLE
     assert words in looked_up.detail
+    assert looked_up.endless == (words == "circle")
 
 
 def test_a_canary_that_is_not_there_means_another_account(line: Proxy) -> None:
