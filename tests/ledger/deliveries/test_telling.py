@@ -23,6 +23,7 @@ from tests.ledger.deliveries.helping import (
     rested,
     told,
 )
+from tests.ledger.deliveries.settled import confirmed_after_all, failed_first
 from tests.support import make
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
@@ -36,24 +37,6 @@ def body_of(delivery: Delivery) -> dict[str, Any]:
     return document
 
 
-def corrected(people: Cast) -> str:
-    """An operation that settles twice: failed by a report, and then a person says that it happened."""
-    attempt = make.for_a_person(people.key)
-    item = make.item_of(attempt).pk
-    by = people.operator
-    durable(lambda: lifecycle.confirm_did_not_happen(item_id=item, by=by, why="not there"))
-    return attempt.operation_id
-
-
-def confirmed_after_all(people: Cast, operation_id: str) -> None:
-    attempt = Settlement.objects.get(operation=operation_id, number=1).attempt
-    make.reported(people.key, attempt, "succeeded", result_ref="t-9")
-    item, by = make.item_of(attempt).pk, people.operator
-    durable(
-        lambda: lifecycle.decide_conflict(item_id=item, by=by, answer="happened", why="seen", reference="t-9")
-    )
-
-
 @pytest.mark.parametrize("first_end", [503, 410, 200, None], ids=str)
 def test_a_correction_reaches_who_heard_the_earlier_result_and_waits_for_nothing(
     people: Cast, consumer: ConsumerProcess, first_end: int | None
@@ -61,7 +44,7 @@ def test_a_correction_reaches_who_heard_the_earlier_result_and_waits_for_nothing
     """The earlier one is between tries, held, acknowledged, or was never tried; its destination even wants
     to hear of failures alone."""
     books, _ = destination(people, consumer, outcomes=["failed"])
-    operation_id = corrected(people)
+    operation_id = failed_first(people)
     if first_end is not None:
         consumer.answer(first_end)
         deliver_once()
@@ -84,7 +67,7 @@ def test_a_correction_reaches_who_heard_the_earlier_result_and_waits_for_nothing
 
 def test_a_dead_first_result_holds_back_no_second(people: Cast, consumer: ConsumerProcess) -> None:
     destination(people, consumer)
-    operation_id = corrected(people)
+    operation_id = failed_first(people)
     consumer.answer(500)
     for _ in range(8):
         make_due()

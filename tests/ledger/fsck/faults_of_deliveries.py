@@ -21,7 +21,7 @@ DELIVERY_STATES = (
         "delivery:dead",
         "INSERT INTO ledger_event (id, tenant_id, operation_id, attempt_id, sequence, kind, actor_kind, "
         "actor, body, at, previous_hash, hash, written_in) SELECT 'evt_x', tenant_id, operation_id, NULL, "
-        "sequence + 100, kind, actor_kind, actor, body, at, previous_hash, hash, written_in FROM ledger_event "
+        "sequence + 9, kind, actor_kind, actor, body, at, previous_hash, hash, written_in FROM ledger_event "
         "WHERE kind = 'delivery.dead_lettered' AND body::jsonb ->> 'delivery' = %(delivery_dead)s",
     ),
     Fault(
