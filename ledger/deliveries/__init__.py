@@ -12,12 +12,14 @@ from ledger.deliveries.redelivering import (
 )
 from ledger.deliveries.sender import DeliverReport, deliver_once, stop_sending
 from ledger.deliveries.testing import TestResult, send_test
+from ledger.deliveries.troubles import Trouble, troubles_of_destinations
 
 __all__ = [
     "Acknowledged",
     "DeliverReport",
     "RedeliveryRefused",
     "TestResult",
+    "Trouble",
     "UnknownDelivery",
     "add_destination",
     "cancel_plan",
@@ -32,4 +34,5 @@ __all__ = [
     "run_plans",
     "send_test",
     "stop_sending",
+    "troubles_of_destinations",
 ]

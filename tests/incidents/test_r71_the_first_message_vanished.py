@@ -47,10 +47,13 @@ def test_whatever_the_broker_does_the_sweep_sends_it(
     monkeypatch: pytest.MonkeyPatch,
     broker: Callable[..., Any],
 ) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(
-        current_app, "send_task", lambda *what, **how: (asked.append(what), broker(*what, **how))
-    )
+    asked = threading.Event()
+
+    def send_task(*what: object, **how: object) -> None:
+        asked.set()
+        broker(*what, **how)
+
+    monkeypatch.setattr(current_app, "send_task", send_task)
     monkeypatch.setattr(outbox, "_hints", None)
     monkeypatch.setattr(outbox, "QUIET_S", 0.0)
     destination(scene.people, consumer)
@@ -58,7 +61,7 @@ def test_whatever_the_broker_does_the_sweep_sends_it(
     for _ in range(ROUNDS):
         told(scene.people)
     assert Delivery.objects.filter(state="PENDING").count() == ROUNDS
-    wait_until(lambda: bool(asked), within_s=10, what="a hint was tried")
+    wait_until(asked.is_set, within_s=10, what="a hint was tried")
     deliver_once(pass_s=60)
     assert Delivery.objects.filter(state="ACKED").count() == ROUNDS == len(consumer.received())
     nothing_else_went_wrong(scene)
