@@ -19,27 +19,26 @@ from tests.ledger.deliveries.helping import all_is_well, destination, told
 from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support.cast import Cast
 from tests.support.consumer import ROOT, ConsumerProcess
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.crash, pytest.mark.slow]
 
 
-def dies_at(point: str) -> int:
-    """One pass in a process of its own."""
+def deliverer(*options: str, dies_at: str = "") -> subprocess.Popen[bytes]:
+    """A process of its own."""
     environment = {
         **os.environ,
         "DATABASE_URL": database_url_of_tests(),
         "LEDGER_PRIVATE_NETS": "127.0.0.0/8",
         "LEDGER_ALLOW_HTTP": "1",
-        ARMED: point,
+        ARMED: dies_at,
     }
-    return subprocess.run(
-        [sys.executable, "manage.py", "deliver", "--once"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    ).returncode
+    command = [sys.executable, "manage.py", "deliver", *options]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+
+
+def dies_at(point: str) -> int:
+    return deliverer("--once", dies_at=point).wait(timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +67,20 @@ def test_killed_at(people: Cast, consumer: ConsumerProcess, point: str, received
     assert (lost.ended_as, made.ended_as) == (None, "received")
     assert Event.objects.filter(kind="attempt.dispatched").count() == leaves
     assert Attempt.objects.count() == 1
+    all_is_well()
+
+
+def test_asked_to_stop_it_records_what_is_under_way(people: Cast, consumer: ConsumerProcess) -> None:
+    """In its loop no pass waits for a slow consumer; at its end it does, so nobody is told twice."""
+    destination(people, consumer)
+    told(people)
+    consumer.answer(200, wait_s=2)
+    running = deliverer("--every", "0.1")
+    wait_until(lambda: len(consumer.received()) == 1, within_s=60, what="it is sent")
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(timeout=60) == 0
+    assert Delivery.objects.get().state == "ACKED"
+    assert len(consumer.received()) == 1
     all_is_well()
 
 
