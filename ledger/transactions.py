@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.db import InternalError, OperationalError, connection, transaction
 from psycopg import errors
 
 _A = TypeVar("_A")
@@ -39,7 +39,8 @@ class NotInTransaction(AssertionError):
 def durable(work: Callable[[], _T]) -> _T:
     """Run `work` as one outermost transaction, whole again (at most 3 times) where rows were contended.
 
-    Raises `Busy` when they still are; every other error passes after a rollback.
+    Raises `Busy` when they still are, OperationalError where the connection was lost; every other error
+    passes after a rollback.
     """
     if _ANSWERS.get() is not None:
         raise NotInTransaction("what is remembered for a page is no ground to write on")
@@ -53,6 +54,10 @@ def durable(work: Callable[[], _T]) -> _T:
             if tries == _TRIES:
                 raise Busy("the rows are locked by others") from error
             time.sleep(random.uniform(0, 0.05 * 2**tries))  # noqa: S311
+        except InternalError as error:
+            if not isinstance(error.__cause__, errors.IdleInTransactionSessionTimeout):
+                raise
+            raise OperationalError(*error.args) from error
     raise AssertionError("unreachable")
 
 

@@ -8,12 +8,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.crash.suite.chance import plan_of
 from tests.crash.suite.plan import plan_from, stretched
+from tests.crash.suite.planted import CONTROL, Findings, Trial
+from tests.crash.suite.plants import PLANTS
 from tests.crash.suite.points import CALL_VERB, KINDS, NOT_STRUCK, POINTS, TRANSACTIONS, kinds_at
 from tests.crash.suite.safety import BOUNDARIES
 
@@ -96,8 +99,28 @@ def test_random_schedules_leave_one_effect_and_no_open_question() -> None:
     assert wrong == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("name", PLANTS)
+def test_every_plant_has_plans_that_can_be_kept(name: str) -> None:
+    plans = [PLANTS[name].shape(n) for n in (1, 2)]
+    assert [plan_from(plan.as_json()) for plan in plans] == plans
+    assert {fault.point for plan in plans for fault in plan.faults} <= set(POINTS)
+
+
+def test_a_plant_that_was_not_seen_fails_the_run() -> None:
+    unseen, green = Trial("epoch ignored", iter(())), Trial(CONTROL, iter(()))
+    seen = Trial("epoch ignored", iter(()), found=[{"kind": "fsck", "detail": "an_invariant about"}])
+    assert not Findings([seen, green]).red
+    assert Findings([unseen, green]).red
+    assert Findings([seen, replace(green, found=seen.found)]).red
+
+
 @pytest.mark.crash
 @pytest.mark.slow
-def test_a_planted_bug_turns_it_red() -> None:
-    ran = crash_test("--schedules", "80", "--plant", "no operation lock", "--no-keep", "--json")
-    assert ran.returncode == 1, ran.stdout
+def test_every_planted_bug_turns_it_red() -> None:
+    ran = crash_test("--planted", "--lanes", "2", "--json")
+    table = json.loads(ran.stdout)
+    bugs = {row["bug"]: row for row in table["bugs"]}
+    assert bugs.keys() == {CONTROL, *PLANTS}
+    assert len(PLANTS) >= 10
+    assert [name for name, row in bugs.items() if not row["red"]] == [CONTROL], ran.stdout + ran.stderr
+    assert ran.returncode == 0

@@ -10,7 +10,7 @@ An agent that is killed says nothing more, so a test kills one by making no furt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -237,11 +237,12 @@ class Scene:
         mine.filter(last_negative_at__isnull=False).update(last_negative_at=F("last_negative_at") - span)
         mine.filter(send_again_at__isnull=False).update(send_again_at=F("send_again_at") - span)
         mine.filter(state=State.UNKNOWN).update(next_check_at=database_clock())
+        Provider.objects.filter(probe_at__isnull=False).update(probe_at=database_clock())
 
     def recover(self) -> int:
         """One pass of everything that recovers by itself; how much it did."""
         swept, asked, sent = sweep_once(), reconcile_once(), send_once()
-        return swept.leases + swept.approvals + swept.not_started + asked.looked_up + sent.sent
+        return int(sum(asdict(swept).values())) + asked.looked_up + sent.sent
 
     def asks(self, what: str = FOUND) -> None:
         """The provider is asked once about all that is due, and answers like this."""

@@ -88,7 +88,7 @@ def test_approve_against_relink(scene: Scene) -> None:
             assert (given.status_code, given.json()["args_hash"]) == (200, about["args_hash"])
             scene.report(given.json(), "failed", no_effect=True, error={"class": "refused"})
         else:
-            assert (scene.state(about), slug_of(given)) == ("SUPERSEDED", "on-hold")
+            assert (scene.state(about), slug_of(given)) == ("SUPERSEDED", "args-changed")
     assert scene.all_effects() == 0
     nothing_else_went_wrong(scene)
 

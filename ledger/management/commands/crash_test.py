@@ -10,19 +10,25 @@ from typing import Any
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped
 
 SUITE = "tests.crash.suite.conductor"
+PLANTED = "tests.crash.suite.planted"
 
 
 class Command(LedgerCommand):
     help = "Kill real processes at random and count the effects, on servers of its own; exit 1 when red."
 
     def add_own_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--schedules", type=int, default=2000, help="how many (default 2000)")
+        parser.add_argument("--schedules", type=int, help="how many (default 2000; of each plant 12)")
         parser.add_argument("--seed", type=int, default=1, help="of the first schedule (default 1)")
         parser.add_argument("--lanes", type=int, default=4, help="how many at once (default 4)")
         parser.add_argument(
             "--replay", type=Path, metavar="FILE", help="run this plan so often, nothing else"
         )
         parser.add_argument("--plant", default="", metavar="BUG", help="plant this bug first: it must be red")
+        parser.add_argument(
+            "--planted",
+            action="store_true",
+            help="test the suite: every plant must be red, and without one green",
+        )
         parser.add_argument("--no-keep", action="store_true", help="do not keep failing plans in the corpus")
 
     def answer(self, **options: Any) -> Answer:
@@ -32,7 +38,7 @@ class Command(LedgerCommand):
             raise Stopped(Exit.REFUSED, "The tests are not installed.", mend="Run it in a checkout.")
         conductor = import_module(SUITE)
         wish = conductor.Wish(
-            schedules=options["schedules"],
+            schedules=options["schedules"] or (12 if options["planted"] else 2000),
             seed=options["seed"],
             lanes=options["lanes"],
             replay=options["replay"],
@@ -41,7 +47,7 @@ class Command(LedgerCommand):
             show_all=options["verbosity"] > 1,
             say=self.stderr.write,
         )
-        found = conductor.run(wish)
+        found = import_module(PLANTED).try_plants(wish) if options["planted"] else conductor.run(wish)
         return Answer(found.as_text(), found.as_data(), Exit.FAULT_FOUND if found.red else Exit.OK)
 
 

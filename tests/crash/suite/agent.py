@@ -24,6 +24,7 @@ from tests.crash.suite.injection import Injector
 
 ANSWER_WITHIN_S = 0.4
 CALL_WITHIN_S = 1.5
+RUN = "the run"
 
 
 @dataclass
@@ -49,6 +50,11 @@ class Task:
     args: dict[str, Any]
     state_dir: str
     heartbeat: bool
+    run_calls: int
+
+    @property
+    def step_of_run(self) -> dict[str, str]:
+        return {"run": RUN, "step": self.operation_key} if self.run_calls else {}
 
 
 _AT_INTENT: list[Callable[[Answer], None]] = []
@@ -124,8 +130,10 @@ class _Life:
     def _live(self) -> str:
         task, ended = self.task, "done"
         ledger = _ledger(task.ledger_url, task.key, self.life_id, task.state_dir)
+        if task.run_calls:
+            ledger.put_run(RUN, limits={"tool_calls": task.run_calls})
         _AT_INTENT.append(self.recorded)
-        with ledger.operation(task.operation_key, tool=task.tool, args=task.args) as op:
+        with ledger.operation(task.operation_key, tool=task.tool, args=task.args, **task.step_of_run) as op:
             if not op.done:
                 ended = self._send(op)
         return ended

@@ -34,6 +34,7 @@ def plan_of(seed: int) -> Plan:
         insists=_insists(aim),
         state_dir=aim.startswith("recover.") or chance.random() < 0.2,
         chaos_ms=chaos_ms,
+        run_calls=chance.choice((3, 50)) if chance.random() < 0.2 else 0,
     )
 
 

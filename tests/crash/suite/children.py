@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import logging
 import os
 import random
 import signal
@@ -56,6 +57,19 @@ class Line:
                 self.say(
                     error=f"{type(error).__name__}: {error}"[:2000], trace=traceback.format_exc()[-6000:]
                 )
+
+
+class Unplanned(logging.Handler):
+    """Tells the lane of every error in a log that no blow explains."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(logging.ERROR)
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if type(error).__name__ not in PLANNED:
+            self._line.say(unplanned=f"{type(error).__name__}: {error}"[:500])
 
 
 @dataclass

@@ -92,7 +92,7 @@ class _Conductor:
 
     def _lane(self, number: int, template: Path) -> Child:
         def body(line: Line) -> None:
-            _run_lane(number, self.directory / f"l{number}", template, self.boards[number], line, self.wish)
+            run_lane(number, self.directory / f"l{number}", template, self.boards[number], line, self.wish)
 
         return Child(f"lane {number}", body)
 
@@ -167,7 +167,7 @@ class _Conductor:
             child.kill()
 
 
-def _run_lane(number: int, directory: Path, template: Path, board: Board, line: Line, wish: Wish) -> None:
+def run_lane(number: int, directory: Path, template: Path, board: Board, line: Line, wish: Wish) -> None:
     """The whole life of a lane."""
     directory.mkdir()
     _log_to(directory / "lane.log")

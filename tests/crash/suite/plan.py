@@ -65,7 +65,8 @@ class Happening:
 class Plan:
     """One schedule. `aim` is the point it was made for. `insists`: what is done again and again until the
     first fault has struck, at most three times as long as the chaos usually takes: a task of the workers,
-    `cancel`, or `press:<kind>`."""
+    `cancel`, or `press:<kind>`. `run_calls`: all operations belong to one run, which may make so many tool
+    calls; 0: to none."""
 
     seed: int
     aim: str
@@ -76,6 +77,7 @@ class Plan:
     insists: str = ""
     state_dir: bool = False
     chaos_ms: int = 600
+    run_calls: int = 0
     version: int = VERSION
     note: str = field(default="", compare=False)
 

@@ -8,47 +8,123 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 
 from ledger.management.local.home import Home
+from tests.crash.suite import bugs, shapes
+from tests.crash.suite.plan import Plan
+
+Shape = Callable[[int], Plan]
 
 
 @dataclass(frozen=True)
 class Plant:
-    """One bug. `says`: what is missing, in a few words; `aims`: points worth aiming at to find it."""
+    """One bug. `missing`: what the product then lacks, in a few words; `guards`: other safeguards that catch
+    it and are removed with it; `shape`: the n-th plan, from 1, that is worth trying."""
 
-    says: str
-    patch: Callable[[], None] | None = None
+    missing: str
+    patch: Callable[[], None]
+    shape: Shape
+    guards: str = ""
     sql: str = ""
-    aims: tuple[str, ...] = ()
 
 
 def plant(name: str, home: Home) -> None:
     """Plant the bug of this name in this lane. KeyError where there is none."""
     bug = PLANTS[name]
-    if bug.patch is not None:
-        bug.patch()
+    bug.patch()
     if bug.sql:
         with psycopg.connect(home.database_url, autocommit=True) as connection:
             connection.execute(bug.sql.encode())
 
 
-def _no_operation_lock() -> None:
-    """The operation's row is read without a lock, so that two verbs about it interleave."""
-    from django.db.models import QuerySet
+def _without_triggers(table: str, name: str) -> str:
+    """The triggers of this name carry a hash in the database."""
+    return f"""
+        DO $$ DECLARE trigger_name text; BEGIN
+            FOR trigger_name IN SELECT tgname FROM pg_trigger
+                WHERE tgrelid = '{table}'::regclass AND tgname LIKE 'pgtrigger_{name}%' LOOP
+                EXECUTE format('ALTER TABLE {table} DISABLE TRIGGER %I', trigger_name);
+            END LOOP;
+        END $$;
+    """  # noqa: S608
 
-    from ledger.models import Operation
 
-    locked = QuerySet.select_for_update
-
-    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.all() if self.model is Operation else locked(self, *args, **kwargs)
-
-    QuerySet.select_for_update = read  # type: ignore[method-assign]
-
+_NO_UNIQUE_INDEX = """
+    DROP INDEX one_live_attempt;
+    DROP INDEX one_confirmed_attempt;
+    DROP INDEX attempt_number;
+"""
+_NO_CHAIN = f"""
+    DROP INDEX event_sequence;
+    {_without_triggers("ledger_event", "next_in_chain")}
+"""
 
 PLANTS: Mapping[str, Plant] = {
-    "no operation lock": Plant("verbs about one operation interleave", patch=_no_operation_lock),
+    "no operation lock": Plant(
+        "verbs about one operation interleave", bugs.no_operation_lock, shapes.two_verbs_at_once
+    ),
+    "no unique index": Plant(
+        "the database allows two live and two confirmed attempts",
+        bugs.no_locks_no_old_state,
+        shapes.two_senders_at_once,
+        guards="all row locks, the old state in a move's WHERE, columns set once, the chain of events",
+        sql=_NO_UNIQUE_INDEX + _NO_CHAIN + _without_triggers("ledger_attempt", "set_once"),
+    ),
+    "successor opened at approval": Plant(
+        "the next attempt waits while the last one may have happened",
+        bugs.successor_at_approval,
+        shapes.sent_for_nothing,
+    ),
+    "retry on UNKNOWN": Plant("leave again, although UNKNOWN", bugs.leave_for_unknown, shapes.sent_and_died),
+    "lease end is a failure": Plant(
+        "a timer makes FAILED_RETRYABLE", bugs.lease_end_is_a_failure, shapes.sent_and_died
+    ),
+    "one negative look-up enough": Plant(
+        "no settle window, no second *absent*", bugs.one_negative_is_enough, shapes.seen_late
+    ),
+    "canary ignored": Plant(
+        "*absent* from a look-up that sees nothing", bugs.absent_without_canary, shapes.not_allowed_to_look
+    ),
+    "digest unchecked": Plant(
+        "an approval outlives the rule it was given under", bugs.digest_unchecked, shapes.rule_changes
+    ),
+    "epoch ignored": Plant("a stopped reconciler decides", bugs.epoch_ignored, shapes.reconciler_stopped),
+    "deadline by now()": Plant(
+        "the transaction's start instead of the time after the last lock",
+        bugs.deadline_by_now,
+        shapes.reporter_stopped,
+    ),
+    "approval used after a rollback": Plant(
+        "its use outlives the rollback of its leave",
+        bugs.approval_spent_apart,
+        shapes.leave_rolled_back,
+        guards="the lock on the approval",
+    ),
+    "approval not spent": Plant(
+        "one approval, several sends",
+        bugs.approval_not_spent,
+        shapes.approved_send,
+        guards="the trigger held_goes_with_approval",
+        sql=_without_triggers("ledger_attempt", "held_goes_with_approval"),
+    ),
+    "budget reset on resume": Plant(
+        "a run opened again has spent nothing", bugs.budget_reset_on_resume, shapes.resumed_run
+    ),
+    "leave told before commit": Plant(
+        "the request goes out before leave is kept", bugs.leave_before_commit, shapes.leave_lost
+    ),
+    "outcome told before commit": Plant(
+        "an outcome is acknowledged before it is kept", bugs.outcome_before_commit, shapes.outcome_lost
+    ),
+    "authority asked once": Plant(
+        "leave with a key that was narrowed since the intent", bugs.authority_asked_once, shapes.key_narrowed
+    ),
+    "provider key made up": Plant(
+        "the provider cannot tell a second send from the first", bugs.key_made_up, shapes.seen_very_late
+    ),
+    "late success ignored": Plant(
+        "a receipt after the lease settles nothing", bugs.late_success_ignored, shapes.late_receipt
+    ),
 }

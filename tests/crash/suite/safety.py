@@ -52,7 +52,7 @@ ELSEWHERE: Mapping[str, str] = {
     "UNKNOWN (E)": "happenings of a plan",
     "look-up times out, 429, 5xx, truncated, wrong tenant, several, late appearance, 404 instead of 403 "
     "(F)": "modes of the provider (provider_modes.py)",
-    "budget reserved, then killed; resumed": "runs and budgets are not in the plans yet",
+    "budget reserved, then killed; resumed": "runs of a plan: run_calls",
     "disk full, clock jumped": "not in the suite",
     "restored from an older backup, or a copy started beside the live one": "not built yet",
 }

@@ -66,6 +66,7 @@ class Scene:
                 "args": {**args, "amount": 7} if variant else args,
                 "state_dir": str(state_dir) if self.plan.state_dir else "",
                 "heartbeat": self.plan.operations[number].heartbeat,
+                "run_calls": self.plan.run_calls,
             },
         }
 

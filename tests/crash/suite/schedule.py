@@ -109,9 +109,14 @@ def _judge(scene: Scene) -> dict[str, Any]:
         effects=str(scene.lane.journal_of_effects),
         resumed=scene.resumed,
         journals=[str(scene.journal(actor)) for actor in actors],
-        may_wait=any(happening.what in EXCUSES for happening in scene.plan.happenings),
+        may_wait=_may_wait(scene.plan),
     )
     return verdict
+
+
+def _may_wait(plan: Plan) -> bool:
+    """May an operation wait for an agent, because it may not be sent any more, or no run pays for it?"""
+    return bool(plan.run_calls) or any(happening.what in EXCUSES for happening in plan.happenings)
 
 
 def _tidy(scene: Scene) -> None:

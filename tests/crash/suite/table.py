@@ -15,6 +15,7 @@ KINDS_OF_FAULT = {
     "lost": "lost acknowledgements",
     "stuck": "stuck",
     "fsck": "fsck findings",
+    "history": "histories that cannot be",
     "errors": "unplanned errors",
     "broken": "schedules that broke off",
 }

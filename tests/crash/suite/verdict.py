@@ -24,6 +24,7 @@ from ledger.queries.snapshot import one_snapshot
 from ledger.rules.states import OPEN_QUESTION, WAITS_FOR_AGENT, Outcome, State
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock
+from tests.crash.suite.history import what_is_wrong
 
 NO_EFFECT = "failed"
 CHECKS = tuple(check for check in INVARIANTS if check not in (*system.CHECKS, *tenancy.CHECKS))
@@ -43,7 +44,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a schedule is red. `kind`: effects, lost, stuck or fsck."""
+    """Why a schedule is red. `kind`: effects, lost, stuck, fsck or history."""
 
     kind: str
     detail: str
@@ -78,6 +79,7 @@ def judge(case: Case) -> dict[str, Any]:
         *_lost(case),
         *_stuck(case),
         *_broken(case.tenant_id),
+        *(Fault("history", words) for words in what_is_wrong(case.tenant_id)),
     ]
     operations = Operation.objects.filter(tenant=tenant)
     return {

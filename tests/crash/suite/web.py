@@ -12,7 +12,7 @@ from typing import Any
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connections
 
-from tests.crash.suite.children import PLANNED, Line
+from tests.crash.suite.children import Line, Unplanned
 from tests.crash.suite.injection import AnswerLost, Injector
 from tests.crash.suite.points import ANSWERS
 
@@ -61,19 +61,6 @@ def losing_answers(application: Any, injector: Injector) -> Callable[..., Iterab
     return answered
 
 
-class _Unplanned(logging.Handler):
-    """Tells the lane of every answer 500 that no blow explains."""
-
-    def __init__(self, line: Line) -> None:
-        super().__init__(logging.ERROR)
-        self._line = line
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        if type(error).__name__ not in PLANNED:
-            self._line.say(unplanned=f"{type(error).__name__}: {error}"[:500])
-
-
 def _pool_connections() -> None:
     """Each thread of the product's web server takes its connection from a pool (config/settings.py)."""
     settings = connections["default"].settings_dict
@@ -86,7 +73,7 @@ def serve(line: Line, injector: Injector, listening: socket.socket) -> None:
     from config.wsgi import application
 
     _pool_connections()
-    logging.getLogger("ledger.ingest.api").addHandler(_Unplanned(line))
+    logging.getLogger("ledger.ingest.api").addHandler(Unplanned(line))
     server = _Server(listening)
     server.set_app(losing_answers(application, injector))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 3600}, daemon=True).start()

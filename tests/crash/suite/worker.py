@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from django.db import close_old_connections
 
 from ledger import http, tasks
-from tests.crash.suite.children import Line
+from tests.crash.suite.children import Line, Unplanned
 from tests.crash.suite.injection import Injector
 
 
@@ -25,6 +26,7 @@ def sign_sends(life_id: str) -> None:
 def work(line: Line, injector: Injector, life_id: str) -> None:
     """Run passes until killed. A message that a task sends is handed to the lane, which may lose it."""
     sign_sends(life_id)
+    logging.getLogger("ledger.reconciliation.apart").addHandler(Unplanned(line))
     hints: list[str] = []
     for name in ("reconcile", "send"):
         getattr(tasks, name).apply_async = lambda name=name, **_: hints.append(name)

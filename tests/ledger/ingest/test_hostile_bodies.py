@@ -183,7 +183,7 @@ REPORTS = {
     "flag as number": {"outcome": "failed", "no_effect": 1},
     "usage below zero": {"usage": {"tokens": -1}},
     "usage beyond all": {"usage": {"tokens": 2**53 - 1}},
-    "usage of another unit": {"usage": {"euros": 1}},
+    "usage of a unit that is no word": {"usage": {"eu ros": 1}},
     "usage in parts": {"usage": {"tokens": 0.5}},
     "reference too long": {"result_ref": "r" * 1001},
     "request id with a control character": {"provider_request_id": "a\rb"},

@@ -79,8 +79,10 @@ def test_the_lease_of_a_repeated_send_ends_with_the_key_window(people: Cast) -> 
     assert again.key_first_sent_at is not None
     window_ends_at = again.key_first_sent_at + timedelta(seconds=3_600)
     assert again.lease_until == window_ends_at
-    sign_of_life = {"worker_id": again.worker_id, "lease_epoch": again.lease_epoch}
-    until = durable(lambda: extend_lease(key=people.key, attempt_id=again.pk, **sign_of_life))
+    worker, epoch = again.worker_id, again.lease_epoch
+    until = durable(
+        lambda: extend_lease(key=people.key, attempt_id=again.pk, worker_id=worker, lease_epoch=epoch)
+    )
     assert until == window_ends_at
 
 

@@ -107,6 +107,7 @@ def find_out() -> None:
             lease_ended_at=F("lease_ended_at") - LONG_AGO,
             last_negative_at=F("last_negative_at") - LONG_AGO,
         )
+        Provider.objects.filter(probe_at__isnull=False).update(probe_at=database_clock())
         while reconcile_once().more:
             pass
 

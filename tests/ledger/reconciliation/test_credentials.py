@@ -24,6 +24,7 @@ def asked_again(desk: Desk, mode: str) -> Provider:
     """One pass of look-ups, with the provider in this mode."""
     desk.provider.set_mode(mode)
     Attempt.objects.update(next_check_at=database_clock())
+    Provider.objects.filter(probe_at__isnull=False).update(probe_at=database_clock())
     reconcile_once()
     return Provider.objects.get()
 
