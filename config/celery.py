@@ -50,6 +50,14 @@ app.conf.beat_schedule = {
 }
 
 
+@signals.worker_shutdown.connect
+def record_what_is_under_way(**_: object) -> None:
+    """What consumers answer to messages already sent is kept, else they would get them again."""
+    from ledger.deliveries import stop_sending  # noqa: PLC0415  # the settings name this module
+
+    stop_sending()
+
+
 @signals.task_prerun.connect
 def look_at_the_connection(**_: object) -> None:
     """One that broke is closed before the next task. Celery itself keeps it for CELERY_DB_REUSE_MAX tasks,

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
+import time
 from dataclasses import dataclass
 from datetime import datetime
 
 from celery import current_app
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
-from ledger.models import Delivery, Destination, Operation, Settlement
+from ledger.models import Attempt, Delivery, Destination, Operation, Settlement
 from ledger.models.ids import delivery_id
 from ledger.rules.pointers import glob_matches
 from ledger.rules.states import Outcome
 from ledger.rules.webhooks import Told, cloud_event
-from ledger.transactions import monotonic_s, require_transaction
+from ledger.transactions import require_transaction
 
 logger = logging.getLogger(__name__)
 
 HINT_LASTS_S = 4
 QUIET_S = 30.0
-_quiet_until_s = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,22 +72,50 @@ def frozen_body(delivery: Delivery) -> bytes:
             number=settlement.number,
             result_ref=settlement.attempt.result_ref,
             settled_at=settlement.at,
-            relinked_to=settlement.attempt.relinked_to_id or "",
+            relinked_to=_relinked_to(settlement),
         )
     )
 
 
+def _relinked_to(settlement: Settlement) -> str:
+    """The operation that this one mirrors; the attempt that was relinked need not be the newest."""
+    if settlement.outcome != Outcome.RELINKED:
+        return ""
+    relinked = Attempt.objects.filter(operation_id=settlement.operation_id, relinked_to__isnull=False)
+    return relinked.order_by("-number").values_list("relinked_to_id", flat=True).first() or ""
+
+
+class _Hints:
+    """Tells workers that something is due, from a thread of its own: a broker that is slow, or does not
+    answer, costs a settlement nothing. Losing a hint is harmless, a sweep finds everything."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._wanted = threading.Event()
+        threading.Thread(target=self._tell, daemon=True, name="hints").start()
+
+    def want(self) -> None:
+        self._wanted.set()
+
+    def _tell(self) -> None:
+        while self._wanted.wait():
+            self._wanted.clear()
+            try:
+                current_app.send_task("ledger.tasks.deliver", retry=False, expires=HINT_LASTS_S)
+            except Exception as error:  # noqa: BLE001  (whatever a broker's library raises)
+                logger.warning("The broker took no hint: %s", error)
+                time.sleep(QUIET_S)
+
+
+_hints: _Hints | None = None
+
+
 def _hint() -> None:
-    """Tell a worker that something is due. Losing it is harmless, a sweep finds everything; so a broker that
-    does not answer costs the caller one look and is then left alone for a while."""
-    global _quiet_until_s  # noqa: PLW0603
-    if monotonic_s() < _quiet_until_s:
-        return
-    try:
-        current_app.send_task("ledger.tasks.deliver", retry=False, expires=HINT_LASTS_S)
-    except OperationalError as error:
-        _quiet_until_s = monotonic_s() + QUIET_S
-        logger.warning("The broker took no hint: %s", error)
+    """Threads are never shared over a fork; one too many does no harm."""
+    global _hints  # noqa: PLW0603
+    if _hints is None or _hints.pid != os.getpid():
+        _hints = _Hints()
+    _hints.want()
 
 
 def _delivery(settlement: Settlement, plan: Planned, now: datetime) -> Delivery:

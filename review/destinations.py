@@ -20,10 +20,8 @@ from ledger.rules.deliveries import PauseReason
 from ledger.rules.names import name_problem, scope_problem, url_problem
 from ledger.transactions import database_clock, durable
 from review.door import NotVisible, missing_right
-from review.queries.destination_presses import CANNOT_TEST
 from review.queries.destinations import enter_destination, newest_secret
 from review.rights import rights_of
-from review.test_event import sender
 
 T = TypeVar("T")
 
@@ -69,7 +67,7 @@ def add(user: User, wanted: Wanted) -> Added:
         raise missing_right(tenant, "administer")
     _check(wanted)
     try:
-        getattr(http, "check_address", _any_address)(wanted.url)
+        http.check_address(wanted.url)
         added, secret = durable(lambda: _add(user, tenant, wanted))
     except http.AddressRefused as why:
         raise BadDestination("url", f"It must not be asked: {why}.") from None
@@ -115,10 +113,7 @@ def send_test(user: User, destination_id: str) -> None:
     """Post one signed test event now; how it ended stands among the changes. Outside any transaction: it
     waits for an answer."""
     destination = require_administrator(user, destination_id)
-    send = sender()
-    if send is None:
-        raise DestinationRefused(CANNOT_TEST)
-    send(destination=destination, actor=operator_actor(user))
+    deliveries.send_test(destination=destination, actor=operator_actor(user))
 
 
 def require_administrator(user: User, destination_id: str) -> Destination:
@@ -127,10 +122,6 @@ def require_administrator(user: User, destination_id: str) -> Destination:
     if not rights.administer:
         raise missing_right(destination.tenant, "administer")
     return destination
-
-
-def _any_address(_url: str) -> None:
-    """Where the client checks an address only when it sends."""
 
 
 def _add(user: User, tenant: Tenant, wanted: Wanted) -> tuple[Destination, str]:

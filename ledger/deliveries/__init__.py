@@ -11,11 +11,15 @@ from ledger.deliveries.redelivering import (
     run_plans,
 )
 from ledger.deliveries.sender import DeliverReport, deliver_once, stop_sending
+from ledger.deliveries.testing import TestResult, send_test
+from ledger.deliveries.troubles import Trouble, troubles_of_destinations
 
 __all__ = [
     "Acknowledged",
     "DeliverReport",
     "RedeliveryRefused",
+    "TestResult",
+    "Trouble",
     "UnknownDelivery",
     "add_destination",
     "cancel_plan",
@@ -28,5 +32,7 @@ __all__ = [
     "resume",
     "rotate_secret",
     "run_plans",
+    "send_test",
     "stop_sending",
+    "troubles_of_destinations",
 ]

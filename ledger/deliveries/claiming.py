@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from ledger.models import Delivery, DeliveryTry, Destination
 from ledger.outbox import frozen_body
@@ -56,7 +56,12 @@ def _claim(at_most: int, start_by_s: float) -> list[Claim]:
 
 def _places(now: datetime) -> dict[str, int]:
     """How many more each destination may be sent; its row is held, so that two claims never add up."""
-    due = Delivery.objects.filter(destination_id=OuterRef("pk"), next_at__lte=now)
+    due = Delivery.objects.filter(
+        Q(lease_until=None) | Q(lease_until__lte=now),
+        destination_id=OuterRef("pk"),
+        next_at__lte=now,
+        tries__lt=F("tries_before") + MOST_TRIES,
+    )
     destinations = (
         Destination.objects.filter(Q(rests_until=None) | Q(rests_until__lte=now), Exists(due), paused_at=None)
         .order_by("?")
@@ -118,7 +123,7 @@ def _take(delivery: Delivery, *, now: datetime, start_by_s: float) -> Claim:
         delivery=delivery,
         number=delivery.tries,
         lease_epoch=delivery.lease_epoch,
-        replay=delivery.tries_before > 0,
+        replay=delivery.acked_at is not None or delivery.dead_at is not None,
         at=now,
         url=delivery.destination.url,
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ledger.deliveries.secrets import give_secret
 from ledger.events import Actor
+from ledger.http import check_address
 from ledger.models import Destination, DestinationChange
 from ledger.rules.deliveries import PauseReason
 from ledger.transactions import database_clock, require_transaction
@@ -18,14 +19,17 @@ def add_destination(
     *, tenant_id: int, name: str, url: str, ack: str, actor: Actor, tool_globs: tuple[str, ...] = ()
 ) -> tuple[Destination, str]:
     """A new destination and its secret as text, which is shown this once. It hears of settlements from now
-    on. Raises IntegrityError where the tenant has one of this name."""
+    on. Raises AddressRefused where it must not be asked: of a name that is said when it is resolved, by
+    `check_address` before the transaction and at every send; IntegrityError where the tenant has one of this
+    name."""
     require_transaction()
+    check_address(url, resolve=False)
     now = database_clock()
     added = Destination.objects.create(
         tenant_id=tenant_id, name=name, url=url, ack=ack, tool_globs=list(tool_globs)
     )
     secret = give_secret(added, now=now)
-    _note(added, "added", actor, now, url=url, ack=ack)
+    note_change(added, "added", actor, now, url=url, ack=ack)
     return added, secret
 
 
@@ -37,7 +41,7 @@ def pause(
     row = Destination.objects.filter(pk=destination.pk, paused_at=None)
     if row.update(paused_at=now, paused_because=reason):
         destination.paused_at, destination.paused_because = now, reason
-        _note(destination, "paused", actor, now, why=why, reason=str(reason))
+        note_change(destination, "paused", actor, now, why=why, reason=str(reason))
 
 
 def resume(destination: Destination, *, actor: Actor, now: datetime, why: str = "") -> None:
@@ -46,7 +50,7 @@ def resume(destination: Destination, *, actor: Actor, now: datetime, why: str = 
     well = {"failures": 0, "failing_since": None, "rests_until": None}
     row = Destination.objects.filter(pk=destination.pk).exclude(paused_at=None)
     if row.update(paused_at=None, paused_because="", **well):
-        _note(destination, "resumed", actor, now, why=why)
+        note_change(destination, "resumed", actor, now, why=why)
 
 
 def rotate_secret(
@@ -54,13 +58,14 @@ def rotate_secret(
 ) -> str:
     """A new secret, shown this once; the one before signs beside it until the overlap is over."""
     secret = give_secret(destination, now=now, overlap=overlap)
-    _note(destination, "secret_rotated", actor, now, overlap_s=int(overlap.total_seconds()))
+    note_change(destination, "secret_rotated", actor, now, overlap_s=int(overlap.total_seconds()))
     return secret
 
 
-def _note(
+def note_change(
     destination: Destination, kind: str, actor: Actor, now: datetime, *, why: str = "", **data: object
 ) -> None:
+    """One line of the destination's own history."""
     DestinationChange.objects.create(
         tenant_id=destination.tenant_id,
         destination=destination,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Q, Value, When
 
 from ledger.deliveries.destinations import pause
 from ledger.events import SENDER
 from ledger.models import Destination
 from ledger.rules.deliveries import (
+    NOT_SENT_WAIT_S,
     PauseReason,
     TryEnd,
     counts_against_destination,
@@ -25,11 +26,20 @@ def note(destination: Destination, end: TryEnd, *, now: datetime) -> None:
         _note_well(destination)
     elif counts_against_destination(end):
         _note_failure(destination, end, now)
+    else:
+        _leave_alone(destination, now)
 
 
 def _note_well(destination: Destination) -> None:
     well = {"failures": 0, "failing_since": None, "rests_until": None}
     Destination.objects.filter(pk=destination.pk, failures__gt=0).update(**well)
+
+
+def _leave_alone(destination: Destination, now: datetime) -> None:
+    """The fault is ours and says nothing of it; but while it lasts, each look would only add a try."""
+    until = now + timedelta(seconds=NOT_SENT_WAIT_S / 2)
+    row = Destination.objects.filter(Q(rests_until=None) | Q(rests_until__lt=until), pk=destination.pk)
+    row.update(rests_until=until)
 
 
 def _note_failure(destination: Destination, end: TryEnd, now: datetime) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Q
 
 from ledger.deliveries.moves import dead_letter
 from ledger.events import SENDER
 from ledger.models import Delivery, Operation
 from ledger.rules.deliveries import MOST_TRIES, DeadReason
 from ledger.rules.states import DeliveryState
-from ledger.transactions import database_clock, durable
+from ledger.transactions import Busy, database_clock, durable
+
+logger = logging.getLogger(__name__)
 
 STEP = 500
 
@@ -30,7 +33,7 @@ _RELEASE = """
         SELECT held.id FROM ledger_delivery held
         JOIN ledger_destination destination ON destination.id = held.destination_id
         WHERE destination.paused_at IS NULL AND held.held_at IS NOT NULL
-        LIMIT %s FOR NO KEY UPDATE OF held SKIP LOCKED
+        ORDER BY held.id LIMIT %s FOR NO KEY UPDATE OF held SKIP LOCKED
     )
 """
 
@@ -51,22 +54,30 @@ def end_unacknowledged(*, at_most: int = STEP) -> int:
     """Dead-letter what was received, used up its tries, and was never acknowledged in time."""
     now = database_clock()
     overdue = Delivery.objects.filter(
+        Q(lease_until=None) | Q(lease_until__lte=now),
         next_at__lte=now,
         tries__gte=F("tries_before") + MOST_TRIES,
         state__in=[DeliveryState.PENDING, DeliveryState.SENT],
     )
-    ids = list(overdue.values_list("pk", "operation_id")[:at_most])
-    for delivery_id, operation_id in ids:
-        durable(lambda pk=delivery_id, op=operation_id: _end(pk, op))  # type: ignore[misc]
-    return len(ids)
+    return sum(_ended(*ids) for ids in list(overdue.values_list("pk", "operation_id")[:at_most]))
 
 
-def _end(delivery_id: str, operation_id: str) -> None:
+def _ended(delivery_id: str, operation_id: str) -> bool:
+    """One whose operation somebody else holds waits for the next look, and makes no other wait."""
+    try:
+        return durable(lambda: _end(delivery_id, operation_id))
+    except Busy:
+        logger.warning("Delivery %s is overdue, and its operation is busy", delivery_id)
+        return False
+
+
+def _end(delivery_id: str, operation_id: str) -> bool:
     delivery = locked_delivery(delivery_id, operation_id)
     now = database_clock()
     if not _is_overdue(delivery, now):
-        return
+        return False
     dead_letter(delivery, DeadReason.NOT_ACKNOWLEDGED, actor=SENDER, now=now)
+    return True
 
 
 def _is_overdue(delivery: Delivery, now: datetime) -> bool:

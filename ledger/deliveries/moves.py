@@ -22,7 +22,8 @@ def mark_sent(delivery: Delivery, *, actor: Actor, now: datetime) -> None:
 def acknowledge(
     delivery: Delivery, *, actor: Actor, now: datetime, key: ApiKey | None = None, duplicate: bool = False
 ) -> None:
-    """Store an acknowledgement. The first one ends the delivery, from whatever state; later ones are kept."""
+    """Store an acknowledgement. The first one ends the delivery, from whatever state; later ones are kept. A
+    try that is under way keeps its lease, and so its destination's place, until it has ended."""
     require_transaction()
     DeliveryAck.objects.create(
         tenant_id=delivery.tenant_id, delivery=delivery, key=key, duplicate=duplicate, at=now
@@ -30,14 +31,14 @@ def acknowledge(
     if delivery.state == DeliveryState.ACKED:
         return
     delivery.acked_at = now
-    delivery.next_at = delivery.held_at = delivery.lease_until = None
+    delivery.next_at = delivery.held_at = None
     _move(
         delivery,
         DeliveryState.ACKED,
         EventKind.DELIVERY_ACKED,
         actor=actor,
         now=now,
-        also=["acked_at", "next_at", "held_at", "lease_until"],
+        also=["acked_at", "next_at", "held_at"],
     )
 
 
@@ -46,7 +47,7 @@ def dead_letter(
 ) -> None:
     """Nobody tries it any more; it belongs to the tenant's review group until a person redelivers it."""
     delivery.dead_at, delivery.dead_reason = now, reason
-    delivery.next_at = delivery.held_at = delivery.lease_until = None
+    delivery.next_at = delivery.held_at = None
     delivery.owner_group = ReviewGroup.objects.get(tenant_id=delivery.tenant_id, is_first_owner=True)
     _move(
         delivery,
@@ -54,7 +55,7 @@ def dead_letter(
         EventKind.DELIVERY_DEAD_LETTERED,
         actor=actor,
         now=now,
-        also=["dead_at", "dead_reason", "owner_group", "next_at", "held_at", "lease_until"],
+        also=["dead_at", "dead_reason", "owner_group", "next_at", "held_at"],
         reason=str(reason),
         why=why,
     )

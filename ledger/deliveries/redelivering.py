@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
@@ -11,10 +12,13 @@ from ledger.events import operator_actor
 from ledger.models import Delivery, PlannedRedelivery, RedeliveryPlan, User
 from ledger.rules.deliveries import DeadReason
 from ledger.rules.states import DeliveryState
-from ledger.transactions import database_clock, durable, require_transaction
+from ledger.transactions import Busy, database_clock, durable, require_transaction
+
+logger = logging.getLogger(__name__)
 
 MOST_IN_A_PLAN = 10_000
 STEP = 100
+RATES_PER_S = (0.001, 1_000.0)
 
 
 class RedeliveryRefused(Exception):
@@ -53,6 +57,8 @@ def plan_redelivery(
     """Freeze the list: each operation's settlements in their order, the operations by age. What is no dead
     letter any more when its turn comes is skipped, with the reason."""
     require_transaction()
+    if not RATES_PER_S[0] <= rate_per_s <= RATES_PER_S[1]:
+        raise RedeliveryRefused("A plan sends between one in 1,000 seconds and 1,000 a second.")
     now = database_clock()
     chosen = Delivery.objects.filter(tenant_id=tenant_id, pk__in=list(delivery_ids)).order_by(
         "operation_id", "settlement__number", "pk"
@@ -92,7 +98,11 @@ def run_plans() -> int:
 def _run(plan_id: str) -> int:
     made_due = 0
     for _ in range(STEP):
-        done = durable(lambda: _next_line(plan_id))
+        try:
+            done = durable(lambda: _next_line(plan_id))
+        except Busy:
+            logger.warning("Plan %s waits for a busy operation", plan_id)
+            break
         if done is None:
             break
         made_due += done

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import F, Q
 
 from ledger.models import Destination, DestinationSecret
 from ledger.rules.webhooks import SECRET_BYTES, secret_text
@@ -15,14 +17,16 @@ from ledger.transactions import require_transaction
 
 
 class CannotUnseal(Exception):
-    """A stored secret was sealed with a key that LEDGER_SEALING_KEYS does not name."""
+    """Nothing can sign: there is no secret, or none that LEDGER_SEALING_KEYS reads; the text says which."""
 
 
 def give_secret(destination: Destination, *, now: datetime, overlap: timedelta = timedelta(0)) -> str:
-    """Make a new secret and return it as it is shown, once. The one before signs beside it until the overlap
-    is over, so that the consumer can change hands without refusing a delivery."""
+    """Make a new secret and return it as it is shown, once. Those before sign beside it until the overlap is
+    over at most, so that the consumer can change hands without refusing a delivery."""
     require_transaction()
-    destination.secrets.filter(retires_at=None).update(retires_at=now + overlap)
+    Destination.objects.select_for_update(no_key=True).get(pk=destination.pk)
+    ends_at = now + overlap
+    destination.secrets.filter(Q(retires_at=None) | Q(retires_at__gt=ends_at)).update(retires_at=ends_at)
     secret = secrets.token_bytes(SECRET_BYTES)
     DestinationSecret.objects.create(
         tenant_id=destination.tenant_id, destination=destination, sealed=seal(secret), created_at=now
@@ -31,11 +35,22 @@ def give_secret(destination: Destination, *, now: datetime, overlap: timedelta =
 
 
 def live_secrets(destination_id: str, *, now: datetime) -> tuple[bytes, ...]:
-    """What signs now, the newest first. Raises CannotUnseal."""
+    """What signs now, the newest first, always at least one; one that retires and cannot be unsealed is left
+    out. Raises CannotUnseal."""
     live = DestinationSecret.objects.filter(
         Q(retires_at=None) | Q(retires_at__gt=now), destination_id=destination_id
     )
-    return tuple(unseal(bytes(secret.sealed)) for secret in live.order_by("-created_at", "-pk"))
+    by_age = list(live.order_by(F("retires_at").desc(nulls_first=True), "-pk"))
+    if not by_age:
+        raise CannotUnseal("the destination has no secret: rotate it to give it one")
+    newest, *retiring = by_age
+    return (unseal(bytes(newest.sealed)), *_unsealable(retiring))
+
+
+def _unsealable(retiring: Iterable[DestinationSecret]) -> Iterator[bytes]:
+    for secret in retiring:
+        with suppress(CannotUnseal):
+            yield unseal(bytes(secret.sealed))
 
 
 def seal(secret: bytes) -> bytes:
@@ -50,5 +65,8 @@ def unseal(sealed: bytes) -> bytes:
 
 
 def _fernet() -> MultiFernet:
-    """The first key seals; every one unseals."""
-    return MultiFernet([Fernet(key) for key in settings.LEDGER_SEALING_KEYS])
+    """The first key seals; every one unseals. Raises CannotUnseal where one is no key."""
+    try:
+        return MultiFernet([Fernet(key) for key in settings.LEDGER_SEALING_KEYS])
+    except ValueError:
+        raise CannotUnseal("LEDGER_SEALING_KEYS holds no key, or something that is none") from None

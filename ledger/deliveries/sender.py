@@ -17,17 +17,17 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from django.db import close_old_connections, connection
+from django.db import DatabaseError, close_old_connections, connection
 
-from ledger import http
 from ledger.deliveries.claiming import Claim, claim_due
 from ledger.deliveries.holding import STEP, end_unacknowledged, follow_pauses
+from ledger.deliveries.posting import Posted, post
 from ledger.deliveries.recording import Ended, record_ends
 from ledger.deliveries.redelivering import run_plans
 from ledger.deliveries.secrets import CannotUnseal, live_secrets
 from ledger.faults import fault_point
 from ledger.pulses import beat
-from ledger.rules.deliveries import TryEnd, end_of
+from ledger.rules.deliveries import TryEnd
 from ledger.rules.webhooks import headers
 from ledger.transactions import database_clock, durable, monotonic_s
 
@@ -56,7 +56,7 @@ class Sender:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.states: Counter[str] = Counter()
+        self._states: Counter[str] = Counter()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="deliver")
         self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
@@ -68,6 +68,12 @@ class Sender:
     def free(self) -> int:
         with self._changed:
             return THREADS - self._under_way
+
+    def recorded(self) -> Counter[str]:
+        """The states that tries led to since this was last asked: each is told once, by whichever pass."""
+        with self._changed:
+            told, self._states = self._states, Counter()
+        return told
 
     def start(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
         with self._changed:
@@ -104,6 +110,8 @@ class Sender:
         while ended := self._next_ends():
             try:
                 self._record(ended)
+            except Exception:
+                logger.exception("The ends of %s tries were not recorded", len(ended))
             finally:
                 self._finished(len(ended))
         connection.close()
@@ -124,7 +132,7 @@ class Sender:
         fault_point("delivery.sent")
         close_old_connections()
         try:
-            self.states.update(durable(lambda: record_ends(ended)).values())
+            states = durable(lambda: record_ends(ended)).values()
         except Exception:
             if len(ended) == 1:
                 logger.exception("The end of a try of %s was not recorded", ended[0].claim.delivery_id)
@@ -132,6 +140,9 @@ class Sender:
                 return
             for one in ended:
                 self._record([one])
+            return
+        with self._changed:
+            self._states.update(states)
 
     def _finished(self, count: int) -> None:
         with self._changed:
@@ -165,7 +176,6 @@ def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport
     """Send what is due for a few seconds. With `drain` it returns when all it began is recorded; without, a
     slow consumer's answer is recorded by this process later."""
     sender, report = this_process(), DeliverReport()
-    before = Counter(sender.states)
     report.not_acknowledged = end_unacknowledged()
     report.moved = _follow_pauses() + run_plans()
     ends_at = monotonic_s() + pass_s
@@ -175,7 +185,7 @@ def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport
             break
     if drain:
         sender.wait_until_idle()
-    report.states = Counter(sender.states) - before
+    report.states = sender.recorded()
     beat("deliver")
     return report
 
@@ -209,46 +219,25 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
 def _secrets_of(destination_id: str) -> tuple[bytes, ...] | str:
     """What signs now; a sentence where nothing can."""
     try:
-        found = live_secrets(destination_id, now=database_clock())
+        return live_secrets(destination_id, now=database_clock())
     except CannotUnseal as why:
         return str(why)
-    return found or "the destination has no secret: rotate it to give it one"
+    except DatabaseError:
+        logger.exception("The secrets of %s could not be read", destination_id)
+        return "its secret could not be read from the database"
 
 
 def send_once(claim: Claim, secrets: tuple[bytes, ...] | str) -> Ended:
     """Post it once; whatever goes wrong is an end of the try, never an exception."""
     if isinstance(secrets, str):
-        return Ended(claim, TryEnd.NOT_SENT, detail=secrets)
+        return Ended(claim, Posted(TryEnd.NOT_SENT, detail=secrets))
     fault_point("delivery.claimed")
     if monotonic_s() > claim.start_by_s:
-        return Ended(claim, TryEnd.NOT_SENT, detail="its turn came too late")
-    sent = _headers(claim, secrets)
-    began_s = monotonic_s()
-    try:
-        answer = http.request("POST", claim.url, headers=sent, content=claim.body)
-    except http.AddressRefused as why:
-        return Ended(claim, TryEnd.BLOCKED, _ms(began_s), detail=str(why))
-    except http.NotConnected as why:
-        return Ended(claim, TryEnd.NOT_CONNECTED, _ms(began_s), detail=str(why))
-    except http.NoAnswer as why:
-        return Ended(claim, TryEnd.NO_ANSWER, _ms(began_s), sent_headers=sent, detail=str(why))
-    return Ended(
-        claim,
-        end_of(answer.status),
-        _ms(began_s),
-        status=answer.status,
-        sent_headers=sent,
-        answer_headers=answer.headers,
-        answer=answer.body,
-        answer_cut=answer.cut,
-    )
+        return Ended(claim, Posted(TryEnd.NOT_SENT, detail="its turn came too late"))
+    return Ended(claim, post(claim.url, headers=_headers(claim, secrets), body=claim.body))
 
 
 def _headers(claim: Claim, secrets: tuple[bytes, ...]) -> dict[str, str]:
     signed = headers(claim.webhook_id, at=claim.at, body=claim.body, secrets=secrets)
     replay = {"Ledger-Replay": "true"} if claim.replay else {}
     return {"User-Agent": "interruption-ledger", "Ledger-Delivery": claim.delivery_id, **signed, **replay}
-
-
-def _ms(began_s: float) -> int:
-    return int((monotonic_s() - began_s) * 1000)

@@ -78,6 +78,12 @@ class Migration(migrations.Migration):
         AddIndexConcurrently(
             "delivery",
             models.Index(
+                F("destination"), F("id"), condition=Q(held_at__isnull=False), name="deliveries_held"
+            ),
+        ),
+        AddIndexConcurrently(
+            "delivery",
+            models.Index(
                 F("tenant"),
                 F("destination"),
                 F("dead_at"),

@@ -35,8 +35,9 @@ class Delivery(TenantRow):
     """One consumer's copy of one settlement.
 
     `body` is frozen before the first try and sent byte for byte ever after. `tries` counts all of them,
-    `tries_before` those made before a person last had it redelivered: the schedule begins anew there. It is
-    due at `next_at`, also where it is ACKED and a person wants a further copy sent.
+    `tries_before` those that the schedule does not: made before a person last had it redelivered, or never
+    sent for a fault of our own. It is due at `next_at`, also where it is ACKED and a person wants a further
+    copy sent.
     """
 
     id = IdField(default=ids.delivery_id)
@@ -97,6 +98,7 @@ class Delivery(TenantRow):
                 name="deliveries_by_destination",
             ),
             models.Index("destination", condition=Q(lease_until__isnull=False), name="deliveries_under_way"),
+            models.Index("destination", "id", condition=Q(held_at__isnull=False), name="deliveries_held"),
             models.Index(
                 "tenant", "destination", "dead_at", condition=Q(state="DEAD_LETTERED"), name="dead_letters"
             ),

@@ -16,7 +16,10 @@ LONGEST_RETRY_AFTER_S = 36_000.0
 """A consumer may ask for more; it is tried again after the longest wait of the schedule."""
 
 MOST_TRIES = len(DELIVERY_WAITS_S)
-"""Since a person last had it redelivered; what is due after them was never acknowledged."""
+"""That count by the schedule; what is due after them was never acknowledged."""
+
+NOT_SENT_WAIT_S = 30.0
+"""What we could not send for a fault of our own uses up no try, and is tried again this soon."""
 
 FAILURES_BEFORE_REST = 5
 REST_FIRST_S = 10.0
@@ -62,8 +65,8 @@ class PauseReason(StrEnum):
 
 @dataclass(frozen=True)
 class TryFacts:
-    """What the end of a try is judged by. `tries` counts this one, since a person last had it redelivered;
-    `ack_deadline_s` is None where a 2xx is the acknowledgement."""
+    """What the end of a try is judged by. `tries` counts this one, since a person last had it redelivered (0:
+    they did while it was under way); `ack_deadline_s` is None where a 2xx is the acknowledgement."""
 
     state: DeliveryState
     tries: int
@@ -72,10 +75,11 @@ class TryFacts:
 
 @dataclass(frozen=True)
 class Follows:
-    """What a try leads to. `wait_s`: seconds until the next one, None where none is due by itself; `held`: it
-    waits for a person to resume its destination."""
+    """What a try leads to. `acknowledged`: it is an acknowledgement itself; `wait_s`: seconds until the next
+    one, None where none is due by itself; `held`: it waits for a person to resume its destination."""
 
     state: DeliveryState
+    acknowledged: bool = False
     wait_s: float | None = None
     dead_reason: DeadReason | None = None
     held: bool = False
@@ -92,24 +96,38 @@ def end_of(status: int) -> TryEnd:
 
 
 def after_try(facts: TryFacts, end: TryEnd, *, retry_after_s: float | None, roll: float) -> Follows:
-    """The first row that holds decides. A delivery once ACKED stays so: its further tries are copies."""
+    """The first row that holds decides. One that was ACKED meanwhile stays so, and its further tries are
+    copies; one that a person gave up meanwhile stays a dead letter, unless this try is its receipt."""
+    if is_acknowledgement(end, explicit=facts.ack_deadline_s is not None):
+        return Follows(DeliveryState.ACKED, acknowledged=True)
+    if facts.state is DeliveryState.DEAD_LETTERED:
+        return Follows(facts.state)
+    if end is TryEnd.NOT_SENT:
+        return Follows(facts.state, wait_s=NOT_SENT_WAIT_S * (0.5 + roll / 2))
     if facts.state is DeliveryState.ACKED:
-        return Follows(DeliveryState.ACKED)
-    if end is TryEnd.RECEIVED and facts.ack_deadline_s is None:
-        return Follows(DeliveryState.ACKED)
-    if end is TryEnd.RECEIVED:
-        return Follows(DeliveryState.SENT, wait_s=facts.ack_deadline_s)
+        return Follows(facts.state)
     if end is TryEnd.BLOCKED:
         return Follows(DeliveryState.DEAD_LETTERED, dead_reason=DeadReason.BLOCKED_ADDRESS)
-    waiting = facts.state if end in NOTHING_SENT else DeliveryState.SENT
-    if end is TryEnd.GONE:
-        return Follows(waiting, held=True)
+    if end is TryEnd.RECEIVED:
+        return Follows(DeliveryState.SENT, wait_s=facts.ack_deadline_s)
+    return _after_failure(facts, end, retry_after_s, roll)
+
+
+def _after_failure(facts: TryFacts, end: TryEnd, retry_after_s: float | None, roll: float) -> Follows:
     wait_s = delivery_wait_s(facts.tries, roll=roll)
     if wait_s is None:
         return Follows(DeliveryState.DEAD_LETTERED, dead_reason=DeadReason.TRIES_USED_UP)
+    waiting = facts.state if end in NOTHING_SENT else DeliveryState.SENT
+    if end is TryEnd.GONE:
+        return Follows(waiting, held=True)
     if end in {TryEnd.THROTTLED, TryEnd.UNAVAILABLE} and retry_after_s is not None:
         wait_s = max(wait_s, retry_after_s)
     return Follows(waiting, wait_s=wait_s)
+
+
+def is_acknowledgement(end: TryEnd, *, explicit: bool) -> bool:
+    """Is a 2xx all that is asked of the consumer?"""
+    return end is TryEnd.RECEIVED and not explicit
 
 
 def retry_after_s(text: str, now: datetime) -> float | None:

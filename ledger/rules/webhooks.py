@@ -17,6 +17,7 @@ from ledger.rules.canonical import canonical_bytes
 from ledger.rules.states import Outcome
 
 CONTENT_TYPE = "application/cloudevents+json"
+TEST_TYPE = "ledger.test.v1"
 SECRET_BYTES = 32
 _PREFIX = "whsec_"
 
@@ -57,12 +58,32 @@ def cloud_event(told: Told) -> bytes:
             "type": f"ledger.operation.{told.outcome}.v1",
             "source": f"/tenants/{told.tenant_slug}",
             "subject": told.operation_id,
-            "time": told.settled_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            "time": _rfc3339(told.settled_at),
             "sequence": told.number,
             "datacontenttype": "application/json",
             "data": data,
         }
     )
+
+
+def trial_event(webhook_id: str, *, tenant_slug: str, destination_id: str, at: datetime) -> bytes:
+    """The body of a message that only tries the line."""
+    return canonical_bytes(
+        {
+            "specversion": "1.0",
+            "id": webhook_id,
+            "type": TEST_TYPE,
+            "source": f"/tenants/{tenant_slug}",
+            "subject": destination_id,
+            "time": _rfc3339(at),
+            "datacontenttype": "application/json",
+            "data": {"destination_id": destination_id},
+        }
+    )
+
+
+def _rfc3339(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def headers(webhook_id: str, *, at: datetime, body: bytes, secrets: Iterable[bytes]) -> dict[str, str]:

@@ -6,9 +6,6 @@ from ledger.models import Destination
 from review.door import RIGHT_WORDS
 from review.queries.delivery_values import PressView
 from review.rights import Rights
-from review.test_event import sender
-
-CANNOT_TEST = "This installation cannot send test events yet."
 
 
 def presses_of(
@@ -26,7 +23,7 @@ def presses_of(
             "Send a test event",
             f"Posts one signed test event to {destination.name} now. It is about no operation, and no tool "
             f"runs.",
-            no_right or ("" if sender() else CANNOT_TEST),
+            no_right,
         ),
         PressView(
             "rotate-secret",

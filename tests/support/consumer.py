@@ -6,8 +6,11 @@ What it received survives it in DIR/received.jsonl; how it answers is read anew 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -135,11 +138,21 @@ class _Handler(BaseHTTPRequestHandler):
         os.kill(os.getpid(), 9)
 
     def _how_reset(self, _mode: dict[str, Any]) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
         self.close_connection = True
 
     def _how_hang(self, _mode: dict[str, Any]) -> None:
         time.sleep(3600)
+
+    def _how_bomb(self, mode: dict[str, Any]) -> None:
+        """1 kB on the wire for each MB that whoever unpacks it would hold."""
+        packed = gzip.compress(bytes(50_000_000))
+        self.send_response(mode["status"])
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(packed)))
+        self.end_headers()
+        self.wfile.write(packed)
 
     def _how_endless(self, mode: dict[str, Any]) -> None:
         self.send_response(mode["status"])

@@ -8,6 +8,7 @@ from django.db import IntegrityError
 
 from ledger.deliveries import add_destination
 from ledger.events import SYSTEM
+from ledger.http import AddressRefused, check_address
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped, check_usage, tenant_named
 from ledger.rules.names import name_problem, url_problem
 from ledger.transactions import durable
@@ -30,6 +31,10 @@ class Command(LedgerCommand):
     def answer(self, *, name: str, url: str, ack: str, **options: Any) -> Answer:
         check_usage(name_problem(name), f"Name {name!r}")
         check_usage(url_problem(url, https_only=not settings.DEVELOPMENT), "Address")
+        try:
+            check_address(url)
+        except AddressRefused as why:
+            raise Stopped(Exit.USAGE, f"Address: {why}.") from why
         tenant = tenant_named(options["tenant"])
         try:
             added, secret = durable(

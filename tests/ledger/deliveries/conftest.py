@@ -9,6 +9,7 @@ import pytest
 
 from ledger.deliveries import stop_sending
 from ledger.http import close_connections
+from tests.support.cast import Cast, cast
 from tests.support.consumer import ConsumerProcess
 
 
@@ -27,3 +28,8 @@ def consumer(running: ConsumerProcess, settings: Any) -> Iterator[ConsumerProces
     running.answer(200)
     yield running
     stop_sending()
+
+
+@pytest.fixture
+def people() -> Cast:
+    return cast()

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from standardwebhooks import Webhook
 
-from ledger.deliveries import add_destination, deliver_once
-from ledger.events import SYSTEM
-from ledger.models import Delivery, Destination, Event
+from ledger.deliveries import deliver_once
+from ledger.models import Delivery, Event
 from ledger.queries.invariants import broken_invariants
 from ledger.rules.deliveries import Line, state_after
-from ledger.transactions import database_clock, durable
+from tests.ledger.deliveries.helping import destination, make_due
 from tests.support import make
-from tests.support.cast import Cast, cast
+from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def people() -> Cast:
-    return cast()
-
-
-def destination(people: Cast, consumer: ConsumerProcess, *, ack: str = "response") -> tuple[Destination, str]:
-    return durable(
-        lambda: add_destination(
-            tenant_id=people.tenant.pk, name="books", url=consumer.url, ack=ack, actor=SYSTEM
-        )
-    )
-
-
-def make_due(delivery: Delivery) -> None:
-    """A test does not wait for the schedule."""
-    Delivery.objects.filter(pk=delivery.pk).update(next_at=database_clock() - timedelta(seconds=1))
 
 
 def test_a_confirmed_operation_is_told_once(people: Cast, consumer: ConsumerProcess) -> None:

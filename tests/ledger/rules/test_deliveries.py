@@ -60,12 +60,21 @@ def test_only_2xx_is_receipt(status: int, end: TryEnd) -> None:
     assert end_of(status) is end
 
 
-@given(ends=ENDS, state=st.sampled_from(list(DeliveryState)), tries=st.integers(1, MOST_TRIES), roll=ROLLS)
-def test_acked_stays_acked_and_needs_no_further_try(
-    ends: TryEnd, state: DeliveryState, tries: int, roll: float
+@given(end=ENDS, tries=st.integers(0, MOST_TRIES), roll=ROLLS)
+def test_acked_stays_acked_and_gets_a_further_try_only_where_none_was_made(
+    end: TryEnd, tries: int, roll: float
 ) -> None:
-    follows = after_try(facts(DeliveryState.ACKED, tries), ends, retry_after_s=None, roll=roll)
-    assert follows == Follows(DeliveryState.ACKED)
+    follows = after_try(facts(DeliveryState.ACKED, tries), end, retry_after_s=None, roll=roll)
+    assert follows.state is DeliveryState.ACKED
+    assert follows.acknowledged is (end is TryEnd.RECEIVED)
+    assert (follows.wait_s is not None) is (end is TryEnd.NOT_SENT)
+
+
+@given(end=ENDS, tries=st.integers(0, 2 * MOST_TRIES), roll=ROLLS)
+def test_a_dead_letter_stays_one_unless_it_was_received(end: TryEnd, tries: int, roll: float) -> None:
+    follows = after_try(facts(DeliveryState.DEAD_LETTERED, tries), end, retry_after_s=9.0, roll=roll)
+    received = Follows(DeliveryState.ACKED, acknowledged=True)
+    assert follows == (received if end is TryEnd.RECEIVED else Follows(DeliveryState.DEAD_LETTERED))
 
 
 @given(state=WAITING, end=ENDS, tries=st.integers(1, MOST_TRIES), roll=ROLLS, explicit=st.booleans())
