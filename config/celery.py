@@ -32,6 +32,11 @@ app.conf.beat_schedule = {
         "schedule": SWEEP_EVERY_S,
         "options": {"expires": 2 * SWEEP_EVERY_S},
     },
+    "deliver": {
+        "task": "ledger.tasks.deliver",
+        "schedule": SWEEP_EVERY_S,
+        "options": {"expires": 2 * SWEEP_EVERY_S},
+    },
     "fsck_touched": {
         "task": "ledger.tasks.fsck_touched",
         "schedule": FSCK_EVERY_S,
@@ -43,6 +48,14 @@ app.conf.beat_schedule = {
         "options": {"expires": 1800},
     },
 }
+
+
+@signals.worker_shutdown.connect
+def record_what_is_under_way(**_: object) -> None:
+    """What consumers answer to messages already sent is kept, else they would get them again."""
+    from ledger.deliveries import stop_sending  # noqa: PLC0415  # the settings name this module
+
+    stop_sending()
 
 
 @signals.task_prerun.connect

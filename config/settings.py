@@ -9,7 +9,7 @@ from csp.constants import NONE, SELF
 
 from config.environment import database_at, flag, words
 from config.logs import without_rows
-from ledger.management.local.home import ledger_home, secret_key_of
+from ledger.management.local.home import ledger_home, sealing_key_of, secret_key_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = ledger_home()
@@ -19,6 +19,8 @@ ROLE = os.environ.get("LEDGER_ROLE", "command")
 
 DEBUG = False
 SECRET_KEY = os.environ.get("LEDGER_SECRET_KEY") or secret_key_of(HOME)
+LEDGER_SEALING_KEYS = tuple(words("LEDGER_SEALING_KEYS")) or (sealing_key_of(HOME),)
+"""What secrets are encrypted with at rest: the first seals, all of them unseal."""
 ALLOWED_HOSTS = words("LEDGER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = words("LEDGER_CSRF_TRUSTED_ORIGINS")
 
@@ -183,6 +185,7 @@ CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or HOME.broker_url
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
 CELERY_TASK_SERIALIZER = "json"
+CELERY_TASK_ROUTES = {"ledger.tasks.deliver": {"queue": "deliveries"}}  # slow consumers delay nothing else
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -19,42 +19,42 @@ MOST_VALUES = 20
 def read_filters(query: QueryDict) -> QueueFilters:
     """Raises `BadFilter` for a value no filter has; names that are none of FIELDS are left alone."""
     return QueueFilters(
-        tab=_tab(_one(query, "tab")),
-        text=_one(query, "q").strip(),
-        states=tuple(_state(value) for value in _several(query, "state")),
-        reasons=tuple(_reason(value) for value in _several(query, "reason")),
-        tools=_several(query, "tool"),
-        tenants=_several(query, "tenant"),
-        owner=_one(query, "owner"),
-        cursor=_one(query, "cursor"),
+        tab=_tab(one_value(query, "tab")),
+        text=one_value(query, "q").strip(),
+        states=tuple(_state(value) for value in several_values(query, "state")),
+        reasons=tuple(_reason(value) for value in several_values(query, "reason")),
+        tools=several_values(query, "tool"),
+        tenants=several_values(query, "tenant"),
+        owner=one_value(query, "owner"),
+        cursor=one_value(query, "cursor"),
     )
 
 
-def kept_query(query: QueryDict, **changes: str | None) -> str:
+def kept_query(query: QueryDict, fields: Sequence[str] = FIELDS, /, **changes: str | None) -> str:
     """`?…` with the filters of this address and these changes (None drops a field); or nothing at all."""
-    pairs = [(name, value) for name in FIELDS if name not in changes for value in _several(query, name)]
+    pairs = [(name, value) for name in fields if name not in changes for value in several_values(query, name)]
     pairs += [(name, value) for name, value in changes.items() if value is not None]
     return f"?{urlencode(pairs)}" if pairs else ""
 
 
 def is_filtered(query: QueryDict) -> bool:
     """Does anything beside the tab and the place in the list narrow what is shown?"""
-    return any(_several(query, name) for name in FIELDS if name not in ("tab", "cursor"))
+    return any(several_values(query, name) for name in FIELDS if name not in ("tab", "cursor"))
 
 
 def shown_values(query: QueryDict) -> Mapping[str, str]:
     """What stands in each field of the form."""
-    return {name: _one(query, name) for name in FIELDS}
+    return {name: one_value(query, name) for name in FIELDS}
 
 
-def _one(query: QueryDict, name: str) -> str:
+def one_value(query: QueryDict, name: str) -> str:
     value = query.get(name, "")
     if len(value) > LONGEST or not value.isprintable():
         raise BadFilter(name, f"The value of {name} is too long or holds control characters.")
     return value
 
 
-def _several(query: QueryDict, name: str) -> tuple[str, ...]:
+def several_values(query: QueryDict, name: str) -> tuple[str, ...]:
     return tuple(value for value in query.getlist(name)[:MOST_VALUES] if value and len(value) <= LONGEST)
 
 

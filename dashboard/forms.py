@@ -22,11 +22,11 @@ class SignInForm(AuthenticationForm):
             field.widget.attrs["class"] = "form-control"
 
 
-def _textarea(rows: int, css: str = "", **attrs: str) -> forms.Textarea:
+def textarea(rows: int, css: str = "", **attrs: str) -> forms.Textarea:
     return forms.Textarea(attrs={"class": f"form-control {css}".strip(), "rows": str(rows), **attrs})
 
 
-def _line() -> forms.TextInput:
+def line_input() -> forms.TextInput:
     return forms.TextInput(attrs={"class": "form-control", "autocomplete": "off", "spellcheck": "false"})
 
 
@@ -36,11 +36,11 @@ class DecisionForm(forms.Form):
     why = forms.CharField(
         label="Reason",
         max_length=LONGEST_WHY,
-        widget=_textarea(3),
+        widget=textarea(3),
         help_text="Recorded with your name in the history; others decide by it later.",
         error_messages={"required": "Type a reason: it is recorded with the decision."},
     )
-    field_order = ("what", "to", "typed", "reference", "new_provider_key", "why")
+    field_order = ("what", "to", "typed", "reference", "new_provider_key", "rate_per_s", "why")
 
 
 class ApproveForm(DecisionForm):
@@ -62,7 +62,7 @@ class RejectForm(DecisionForm):
     reference = forms.CharField(
         required=False,
         max_length=LONGEST_REFERENCE,
-        widget=_line(),
+        widget=line_input(),
         label="Provider’s reference, if it happened",
     )
 
@@ -86,7 +86,7 @@ class NoteForm(DecisionForm):
     why = forms.CharField(
         label="Note",
         max_length=LONGEST_WHY,
-        widget=_textarea(3),
+        widget=textarea(3),
         help_text="Recorded with your name in the history. It decides nothing.",
         error_messages={"required": "Type the note."},
     )
@@ -96,7 +96,7 @@ class DismissForm(DecisionForm):
     why = forms.CharField(
         label="Why it needs nobody’s attention",
         max_length=LONGEST_WHY,
-        widget=_textarea(3),
+        widget=textarea(3),
         help_text="Recorded with your name. Should its operation appear after all, it is joined as ever.",
         error_messages={"required": "Type a reason: others must be able to follow it."},
     )
@@ -105,7 +105,7 @@ class DismissForm(DecisionForm):
 class ReferenceForm(DecisionForm):
     reference = forms.CharField(
         max_length=LONGEST_REFERENCE,
-        widget=_line(),
+        widget=line_input(),
         label="Provider’s reference",
         help_text="The id under which the provider has it, for example re_000042.",
         error_messages={"required": "Name the provider's record: it is the evidence."},
@@ -116,7 +116,7 @@ class ArgumentsForm(DecisionForm):
     typed = forms.CharField(
         max_length=LONGEST_ARGUMENTS,
         strip=False,
-        widget=_textarea(14, "code", spellcheck="false", autocomplete="off"),
+        widget=textarea(14, "code", spellcheck="false", autocomplete="off"),
         label="Corrected arguments",
         help_text="One JSON object, stored in canonical form. What changes is shown before it is recorded.",
         error_messages={"required": "Type the corrected arguments as one JSON object."},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ledger.rules.states import State
+from ledger.rules.states import DeliveryState, State
+from review.queries.destinations import Health
 
 _CIRCLE = "M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13z"
 
@@ -25,6 +26,7 @@ PATHS: Mapping[str, str] = {
     "clock": f"{_CIRCLE} M8 4.5V8l2.5 1.5",
     "warning": "M8 1.8l6.6 12H1.4z M8 6.3v3.4 M8 11.7v.1",
     "parked": "M2 6l6-4 6 4v8.5H2z M5.5 14.5V9h5v5.5",
+    "pause": "M4 2.5h2.5v11H4z M9.5 2.5H12v11H9.5z",
     "lock": "M3 7h10v7.5H3z M5 7V4.5a3 3 0 0 1 6 0V7",
 }
 
@@ -63,4 +65,39 @@ STATE_MEANINGS: Mapping[State, str] = {
     State.FAILED: "Did not happen, and is closed for ever.",
     State.CANCELLED: "Withdrawn before anything was sent.",
     State.SUPERSEDED: "Replaced by the next attempt, or relinked.",
+}
+
+DELIVERY_ICONS: Mapping[DeliveryState, str] = {
+    DeliveryState.PENDING: "clock",
+    DeliveryState.SENT: "sent",
+    DeliveryState.ACKED: "confirmed",
+    DeliveryState.DEAD_LETTERED: "failed",
+}
+
+DELIVERY_WORDS: Mapping[DeliveryState, str] = {
+    DeliveryState.PENDING: "Pending",
+    DeliveryState.SENT: "Sent, not acked",
+    DeliveryState.ACKED: "Acked",
+    DeliveryState.DEAD_LETTERED: "Dead-lettered",
+}
+
+DELIVERY_MEANINGS: Mapping[DeliveryState, str] = {
+    DeliveryState.PENDING: "Stored for this destination; nothing has reached it.",
+    DeliveryState.SENT: "It may have been received; nobody has acknowledged it yet.",
+    DeliveryState.ACKED: "The consumer has it and said so.",
+    DeliveryState.DEAD_LETTERED: "Nobody tries it any more until a person redelivers it. No tool runs again.",
+}
+
+HEALTH_ICONS: Mapping[Health, str] = {
+    Health.WELL: "confirmed",
+    Health.FAILING: "warning",
+    Health.RESTING: "clock",
+    Health.PAUSED: "pause",
+}
+
+HEALTH_WORDS: Mapping[Health, str] = {
+    Health.WELL: "Well",
+    Health.FAILING: "Failing",
+    Health.RESTING: "Rests after failures",
+    Health.PAUSED: "Paused",
 }

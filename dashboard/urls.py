@@ -3,7 +3,20 @@
 from django.urls import path, register_converter
 
 from dashboard.converters import DecisionConverter
-from dashboard.views import decide, item, parked, problems, queue, session, system
+from dashboard.views import (
+    dead_letters,
+    decide,
+    deliveries,
+    destinations,
+    item,
+    numbers,
+    operation,
+    parked,
+    problems,
+    queue,
+    session,
+    system,
+)
 
 register_converter(DecisionConverter, "decision")
 
@@ -25,4 +38,21 @@ urlpatterns = [
     path("review/<str:item_id>/changed/", item.changed, name="item_changed"),
     path("review/<str:item_id>/arguments/", item.whole_arguments, name="item_arguments"),
     path("review/<str:item_id>/<decision:kind>/", decide.decide, name="decide"),
+    path("deliveries/", deliveries.delivery_list, name="deliveries"),
+    path("deliveries/<str:delivery_id>/", deliveries.delivery, name="delivery"),
+    path("deliveries/<str:delivery_id>/<slug:kind>/", deliveries.press_delivery, name="press_delivery"),
+    path("dead-letters/", dead_letters.dead_letters, name="dead_letters"),
+    path("dead-letters/redeliver/", dead_letters.freeze, name="freeze"),
+    path("redeliveries/<str:plan_id>/", dead_letters.plan, name="redelivery_plan"),
+    path("redeliveries/<str:plan_id>/cancel/", dead_letters.cancel_plan, name="cancel_plan"),
+    path("destinations/", destinations.destination_list, name="destinations"),
+    path("destinations/add/", destinations.add_destination, name="add_destination"),
+    path("destinations/<str:destination_id>/", destinations.destination, name="destination"),
+    path(
+        "destinations/<str:destination_id>/<slug:kind>/",
+        destinations.press_destination,
+        name="press_destination",
+    ),
+    path("operations/<str:operation_id>/", operation.operation, name="operation"),
+    path("numbers/", numbers.numbers, name="numbers"),
 ]

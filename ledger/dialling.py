@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import queue
 import socket
 import ssl
 import threading
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from django.conf import settings
 
@@ -116,8 +117,8 @@ def first_that_answers(
 ) -> Line:
     """Whatever `connect` makes of the first of the host's addresses that answers, all of them allowed.
     Raises AddressRefused or NotConnected; `failures` is what `connect` raises."""
-    addresses = checked_addresses(host, port, nets)
     give_up_at = time.monotonic() + remaining_s(at_most_s, NotConnected)
+    addresses = checked_addresses(host, port, nets, at_most_s=give_up_at - time.monotonic())
     failure: Exception | str = "no time was left to connect"
     for address in addresses:
         left_s = give_up_at - time.monotonic()
@@ -130,13 +131,43 @@ def first_that_answers(
     raise NotConnected(f"no connection: {str(failure) or type(failure).__name__}")
 
 
-def checked_addresses(host: str, port: int, nets: Iterable[Network | str]) -> list[str]:
+def checked_addresses(
+    host: str, port: int, nets: Iterable[Network | str], *, at_most_s: float = CONNECT_S
+) -> list[str]:
     """Every address of the host, each once, in the order the system prefers. Raises AddressRefused where one
     of them must not be dialled, NotConnected where there is none."""
+    return _checked(host, _resolved(host, port, at_most_s), nets)
+
+
+def checked_literal(host: str, nets: Iterable[Network | str]) -> None:
+    """Where the host is an address in whatever spelling and no name: refuse it as it would be when dialled.
+    Asks no name server, so it may be called inside a transaction. Raises AddressRefused."""
+    with suppress(OSError, ValueError):
+        _checked(host, socket.getaddrinfo(host, 0, flags=socket.AI_NUMERICHOST), nets)
+
+
+def _resolved(host: str, port: int, at_most_s: float) -> list[Any]:
+    """What the system knows of a name. It has no time limit of its own, and name servers may be slow on
+    purpose: it is asked in a thread that is left behind when the time is over."""
+    answers: queue.SimpleQueue[list[Any] | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except (OSError, ValueError) as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, daemon=True, name="resolve").start()
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise NotConnected(f"no connection: {host} cannot be resolved: {error}") from error
+        found = answers.get(timeout=max(0.0, at_most_s))
+    except queue.Empty:
+        raise NotConnected(f"no connection: {host} was not resolved in time") from None
+    if isinstance(found, Exception):
+        raise NotConnected(f"no connection: {host} cannot be resolved: {found}") from found
+    return found
+
+
+def _checked(host: str, found: Iterable[Any], nets: Iterable[Network | str]) -> list[str]:
     addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
     refused = [ip for ip in addresses if not allowed_address(ip, private_nets=nets)]
     if refused:

@@ -20,6 +20,9 @@ POINTS = frozenset(
         "sender.before_commit",
         "leave.before_commit",
         "decision.before_commit",
+        "delivery.claimed",
+        "delivery.sent",
+        "delivery.before_commit",
     }
 )
 

@@ -7,10 +7,12 @@ cookies, nothing decompressed, an answer of at most 64 kB, 20 s for everything t
 import atexit
 import ipaddress
 import os
+import re
 import ssl
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +31,8 @@ from ledger.dialling import (
     OutOfTime,
     all_within,
     allowed_address,
+    checked_addresses,
+    checked_literal,
     first_that_answers,
     private_nets,
     remaining_s,
@@ -45,13 +49,28 @@ __all__ = [
     "Response",
     "all_within",
     "allowed_address",
+    "check_address",
     "close_connections",
     "request",
 ]
 
 MOST_BYTES = 65_536
 IDLE_S = 30.0
+NO_PORTS_OF_HTTP = frozenset(
+    (
+        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103),
+        *(104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513),
+        *(514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719),
+        *(1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 5432, 6000, 6379, 6566, 6665, 6666, 6667, 6668),
+        *(6669, 6679, 6697, 10080, 11211),
+    )
+)
+"""The bad ports of the Fetch standard, and those of our own database, broker and the usual cache: whoever can
+name an address should not be able to speak to what listens there."""
+
 OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
+
+_HOST = re.compile(rb"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 
 SocketOptions = Iterable[
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -79,6 +98,22 @@ def request(
         content=content,
         allow_http=unencrypted_allowed(),
     )
+
+
+def check_address(url: str, *, resolve: bool = True) -> None:
+    """May this be asked under the settings in force, as far as can be known before it is? A name that nobody
+    knows, or not yet, passes. Without `resolve` no name server is asked, which a transaction must not wait
+    for. Raises AddressRefused."""
+    try:
+        read = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError, TypeError) as error:
+        raise AddressRefused(f"the address cannot be read: {error}") from None
+    _check_url(read, allow_http=unencrypted_allowed())
+    host = read.raw_host.decode("ascii")
+    checked_literal(host, private_nets())
+    if resolve:
+        with suppress(NotConnected):
+            checked_addresses(host, read.port or 443, private_nets())
 
 
 class GuardedClient:
@@ -177,10 +212,22 @@ def _core_request(
 def _check_url(url: httpx.URL, *, allow_http: bool) -> None:
     if url.scheme != "https" and not (allow_http and url.scheme == "http"):
         raise AddressRefused(f"only https may be asked here, not {url.scheme or 'nothing'}")
-    if not url.host or not 0 < (url.port or 443) < 65_536:
-        raise AddressRefused("the address names no host, or a port that cannot be")
+    if not _HOST.fullmatch(url.raw_host) or not _is_readable(url):
+        raise AddressRefused("the address names no host")
+    if url.port is not None and not 0 < url.port < 65_536:
+        raise AddressRefused("the address names a port that cannot be")
+    if url.port in NO_PORTS_OF_HTTP:
+        raise AddressRefused(f"port {url.port} belongs to another protocol")
     if url.userinfo:
         raise AddressRefused("the address carries a user name or password")
+
+
+def _is_readable(url: httpx.URL) -> bool:
+    """Is a name in foreign letters one that those letters can be read back from?"""
+    try:
+        return bool(url.host)
+    except ValueError:
+        return False
 
 
 def _words(error: Exception) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from ledger import fsck
+from ledger.deliveries import deliver_once
 from ledger.models import FsckForm
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
 
@@ -28,6 +29,12 @@ def reconcile() -> None:
 def send() -> None:
     if send_once().more:
         send.apply_async(retry=False, expires=4)
+
+
+@shared_task(name="ledger.tasks.deliver")
+def deliver() -> None:
+    if deliver_once(drain=False).more:
+        deliver.apply_async(retry=False, expires=4)
 
 
 @shared_task(

@@ -10,10 +10,19 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.icons import PATHS, STATE_ICONS, STATE_WORDS
+from dashboard.icons import (
+    DELIVERY_ICONS,
+    DELIVERY_WORDS,
+    HEALTH_ICONS,
+    HEALTH_WORDS,
+    PATHS,
+    STATE_ICONS,
+    STATE_WORDS,
+)
 from ledger.rules.authority import Reason
-from ledger.rules.states import State
+from ledger.rules.states import DeliveryState, State
 from review.queries import ContentHash
+from review.queries.destinations import Health
 from review.queries.marked import Mark, Segment, marked_text
 from review.queries.system import may_see_system
 from review.queries.words import AUTHORITY_WORDS, listed
@@ -39,6 +48,18 @@ def icon(name: str) -> SafeString:
 def state_badge(state: str) -> dict[str, str]:
     known = State(state)
     return {"css": known.lower(), "icon": STATE_ICONS[known], "word": STATE_WORDS[known]}
+
+
+@register.inclusion_tag("components/state.html")
+def delivery_badge(state: str) -> dict[str, str]:
+    known = DeliveryState(state)
+    return {"css": known.lower(), "icon": DELIVERY_ICONS[known], "word": DELIVERY_WORDS[known]}
+
+
+@register.inclusion_tag("components/state.html")
+def health_badge(health: str) -> dict[str, str]:
+    known = Health(health)
+    return {"css": f"health-{known}", "icon": HEALTH_ICONS[known], "word": HEALTH_WORDS[known]}
 
 
 @register.inclusion_tag("components/hash.html")

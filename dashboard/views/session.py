@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.access import public, requires
 from dashboard.forms import SignInForm
 from dashboard.http import Request, SeeOther, page
-from dashboard.icons import STATE_MEANINGS
+from dashboard.icons import DELIVERY_MEANINGS, STATE_MEANINGS
 
 KEYS = (
     ("j, k", "next and previous row of the queue"),
@@ -63,5 +63,10 @@ def start(_request: Request) -> HttpResponse:
 @requires("view")
 @require_safe
 def help_page(request: Request) -> HttpResponse:
-    context = {"section": "help", "states": tuple(STATE_MEANINGS.items()), "keys": KEYS}
+    context = {
+        "section": "help",
+        "states": tuple(STATE_MEANINGS.items()),
+        "delivery_states": tuple(DELIVERY_MEANINGS.items()),
+        "keys": KEYS,
+    }
     return page(request, "dashboard/help.html", context)

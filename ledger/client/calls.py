@@ -218,6 +218,13 @@ class Calls:
         return self._checked(await self._transport.call("POST", "/recover", {"worker_id": worker_id}))
 
     @twin
+    async def acknowledge(self, delivery_id: str, *, webhook_id: str, duplicate: bool = False) -> Json:
+        """Say that a result was received, where the destination waits for this call (`ack: explicit`)."""
+        body = {"webhook_id": webhook_id, "duplicate": duplicate}
+        path = f"/deliveries/{_part(delivery_id)}/ack"
+        return self._checked(await self._transport.call("POST", path, body))
+
+    @twin
     async def put_run(self, run: str, *, limits: Limits | None = None) -> Json:
         """Open a run or find it again; limits count on creation only.
 

@@ -105,10 +105,15 @@ class DeliveryLine(BaseModel):
     """One consumer's copy of one settlement."""
 
     delivery_id: str
+    webhook_id: str
     destination: str
     settlement: int
     state: DeliveryState
+    tries: int
     created_at: datetime
+    next_at: datetime | None
+    acked_at: datetime | None
+    dead_reason: str | None
 
 
 class OperationAnswer(StandingAnswer):

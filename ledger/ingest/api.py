@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from ledger.ingest import views_attempts, views_intents, views_operations, views_runs
+from ledger.ingest import views_attempts, views_deliveries, views_intents, views_operations, views_runs
 from ledger.ingest.errors import Problem, problem_response
 from ledger.ingest.fields import sentence_of
 from ledger.ingest.openapi import made_true
@@ -48,7 +48,7 @@ api = LedgerApi(
     docs_url=None,
     urls_namespace="ledger-api",
 )
-for _views in (views_intents, views_attempts, views_operations, views_runs):
+for _views in (views_intents, views_attempts, views_operations, views_runs, views_deliveries):
     api.add_router("", _views.router)
 
 

@@ -20,7 +20,7 @@ from ledger.transactions import durable
 _T = TypeVar("_T")
 Responses = dict[Any, Any]
 
-_ID = re.compile(r"(op|att|evt)_[0-9a-z]{26}", re.ASCII)
+_ID = re.compile(r"(op|att|evt|dlv)_[0-9a-z]{26}", re.ASCII)
 
 
 def key_of(request: HttpRequest) -> ApiKey:

@@ -177,6 +177,13 @@ class RecoverBody(_Strict):
     worker_id: WorkerName
 
 
+class AckBody(_Strict):
+    """Which message was received; `duplicate` where the consumer had applied it before."""
+
+    webhook_id: Name
+    duplicate: bool = False
+
+
 class RunBody(_ByUnit):
     """The limits of a new run; none where left out.
 

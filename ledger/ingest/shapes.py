@@ -99,7 +99,7 @@ def operation_answer(request: HttpRequest, operation: Operation, now: datetime) 
         created_at=operation.created_at,
         cancelled_at=operation.cancelled_at,
         attempts=[_attempt_line(attempt) for attempt in case.attempts],
-        deliveries=[_delivery_line(delivery) for delivery in operation.deliveries.all()],
+        deliveries=[delivery_line(delivery) for delivery in operation.deliveries.all()],
     )
 
 
@@ -180,11 +180,17 @@ def _attempt_line(attempt: Attempt) -> answers.AttemptLine:
     )
 
 
-def _delivery_line(delivery: Delivery) -> answers.DeliveryLine:
+def delivery_line(delivery: Delivery) -> answers.DeliveryLine:
+    """One delivery as every answer shows it."""
     return answers.DeliveryLine(
         delivery_id=delivery.pk,
+        webhook_id=delivery.webhook_id,
         destination=delivery.destination.name,
         settlement=delivery.settlement.number,
         state=DeliveryState(delivery.state),
+        tries=delivery.tries,
         created_at=delivery.created_at,
+        next_at=delivery.next_at,
+        acked_at=delivery.acked_at,
+        dead_reason=delivery.dead_reason or None,
     )

@@ -1,7 +1,15 @@
 """One file per noun. Import models from here."""
 
 from ledger.models.attempt import Attempt, LookUp
-from ledger.models.delivery import Delivery, Destination, Settlement
+from ledger.models.delivery import (
+    Delivery,
+    DeliveryAck,
+    DeliveryTry,
+    PlannedRedelivery,
+    RedeliveryPlan,
+    Settlement,
+)
+from ledger.models.destination import Destination, DestinationChange, DestinationSecret
 from ledger.models.event import Event, Refusal
 from ledger.models.fsck import FsckForm, FsckRun
 from ledger.models.operation import Operation
@@ -24,7 +32,11 @@ __all__ = [
     "BudgetUnit",
     "Decision",
     "Delivery",
+    "DeliveryAck",
+    "DeliveryTry",
     "Destination",
+    "DestinationChange",
+    "DestinationSecret",
     "Event",
     "FsckForm",
     "FsckRun",
@@ -32,9 +44,11 @@ __all__ = [
     "Operation",
     "ParkedFact",
     "ParkedNote",
+    "PlannedRedelivery",
     "PolicySnapshot",
     "Provider",
     "Pulse",
+    "RedeliveryPlan",
     "Refusal",
     "ReviewGroup",
     "ReviewItem",

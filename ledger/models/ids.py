@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import secrets
 import time
+from datetime import datetime
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
 _LENGTH = 26
 
 
 def _new(prefix: str) -> str:
-    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return prefix + _digits((time.time_ns() // 1_000_000) << 80 | secrets.randbits(80))
+
+
+def _digits(number: int) -> str:
     digits = []
     for _ in range(_LENGTH):
         number, digit = divmod(number, 32)
         digits.append(_ALPHABET[digit])
-    return prefix + "".join(reversed(digits))
+    return "".join(reversed(digits))
 
 
 def operation_id() -> str:
@@ -38,12 +42,21 @@ def delivery_id() -> str:
     return _new("dlv_")
 
 
+def first_delivery_id(at: datetime) -> str:
+    """No delivery made since then has a smaller one, the clocks of the programs aside."""
+    return "dlv_" + _digits(int(at.timestamp() * 1000) << 80)
+
+
 def destination_id() -> str:
     return _new("dst_")
 
 
 def webhook_id() -> str:
     return _new("msg_")
+
+
+def redelivery_plan_id() -> str:
+    return _new("pln_")
 
 
 def decision_id() -> str:

@@ -1,36 +1,39 @@
-"""The numbers a monitor asks for, over all tenants, by labels of closed lists."""
+"""The numbers a monitor asks for, over all tenants or some, by labels of bounded lists."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
-from ledger.models import Attempt, Delivery, ParkedFact, Provider, Pulse, Refusal, ReviewItem
+from ledger.models import Attempt, ParkedFact, Provider, Pulse, Refusal, ReviewItem
+from ledger.queries.delivery_numbers import delivery_numbers
 from ledger.queries.fsck import newest_runs
+from ledger.queries.measures import Number, Scope, counts
 from ledger.queries.parked import OPEN, fullest, recorded_after_send
 from ledger.rules.states import State
 
 _WAITING = (State.DISPATCHED, State.UNKNOWN, State.MANUAL_REVIEW)
 
 
-@dataclass(frozen=True)
-class Number:
-    """One measure: `values` by the value of `label`."""
-
-    name: str
-    help: str
-    label: str
-    values: Mapping[str, float]
+__all__ = ["Number", "Scope", "numbers", "numbers_of_work"]
 
 
 def numbers(now: datetime) -> Iterator[Number]:
     """Every number, read now. Ages are seconds."""
-    attempts = Attempt.objects.all()
-    yield Number("ledger_attempts", "Attempts by state.", "state", _counts(attempts, "state"))
+    yield from numbers_of_work(now, Scope())
+    pulses = {pulse.name: (now - pulse.at).total_seconds() for pulse in Pulse.objects.all()}
+    yield Number(
+        "ledger_pulse_age_seconds", "Since a part of the system last ran to its end.", "part", pulses
+    )
+    yield from _of_fsck(now)
+
+
+def numbers_of_work(now: datetime, scope: Scope) -> Iterator[Number]:
+    """What concerns the work of tenants, and not the system as a whole."""
+    attempts = scope.of(Attempt)
+    yield Number("ledger_attempts", "Attempts by state.", "state", counts(attempts, "state"))
     oldest = attempts.filter(state__in=_WAITING).values_list("state").annotate(Min("entered_state_at"))
     yield Number(
         "ledger_oldest_attempt_seconds",
@@ -42,35 +45,28 @@ def numbers(now: datetime) -> Iterator[Number]:
         "ledger_overdue_seconds",
         "How long what has waited longest is due and nobody has taken it up.",
         "what",
-        {what: (now - since).total_seconds() for what, since in _overdue(now)},
+        {what: (now - since).total_seconds() for what, since in _overdue(now, attempts)},
     )
     confirmed = attempts.exclude(confirmed_by="")
     yield Number(
-        "ledger_confirmed", "Confirmed attempts by whose evidence.", "by", _counts(confirmed, "confirmed_by")
+        "ledger_confirmed", "Confirmed attempts by whose evidence.", "by", counts(confirmed, "confirmed_by")
     )
-    open_items = ReviewItem.objects.filter(closed_at=None)
-    yield Number("ledger_open_items", "Open review items by reason.", "reason", _counts(open_items, "reason"))
-    refusals = _counts(Refusal.objects.all(), "reason")
+    open_items = scope.of(ReviewItem).filter(closed_at=None)
+    yield Number("ledger_open_items", "Open review items by reason.", "reason", counts(open_items, "reason"))
+    refusals = counts(scope.of(Refusal), "reason")
     yield Number("ledger_refused_intents", "Refused intents by reason.", "reason", refusals)
-    yield Number(
-        "ledger_deliveries", "Deliveries by state.", "state", _counts(Delivery.objects.all(), "state")
-    )
-    providers = Provider.objects.all()
-    unreachable = _counts(providers.exclude(unavailable_since=None), "adapter")
+    yield from delivery_numbers(now, scope)
+    providers = scope.of(Provider)
+    unreachable = counts(providers.exclude(unavailable_since=None), "adapter")
     yield Number("ledger_providers_unavailable", "Providers that do not answer.", "adapter", unreachable)
-    refused_credentials = _counts(providers.exclude(refused_credential=""), "adapter")
+    refused_credentials = counts(providers.exclude(refused_credential=""), "adapter")
     yield Number(
         "ledger_credentials_refused",
         "Providers that refuse our credential.",
         "adapter",
         refused_credentials,
     )
-    yield from _parked(now)
-    pulses = {pulse.name: (now - pulse.at).total_seconds() for pulse in Pulse.objects.all()}
-    yield Number(
-        "ledger_pulse_age_seconds", "Since a part of the system last ran to its end.", "part", pulses
-    )
-    yield from _of_fsck(now)
+    yield from _parked(now, scope)
 
 
 def _of_fsck(now: datetime) -> Iterator[Number]:
@@ -89,9 +85,10 @@ def _of_fsck(now: datetime) -> Iterator[Number]:
     )
 
 
-def _parked(now: datetime) -> Iterator[Number]:
+def _parked(now: datetime, scope: Scope) -> Iterator[Number]:
     """Facts about what the ledger does not know: watch them before a tenant's limit is reached."""
-    facts, waiting = ParkedFact.objects.all(), ParkedFact.objects.filter(OPEN)
+    facts = scope.of(ParkedFact)
+    waiting = facts.filter(OPEN)
     oldest = waiting.aggregate(oldest=Min("parked_at"))["oldest"]
     standings = {
         "waiting": waiting.count(),
@@ -105,19 +102,18 @@ def _parked(now: datetime) -> Iterator[Number]:
         "ledger_parked_facts_fullest",
         "Share of its limit in the tenant that has most; at 1 its further facts are sent back.",
         "standing",
-        {"waiting": fullest()},
+        {"waiting": fullest(waiting)},
     )
     yield Number(
         "ledger_broken_guarantees",
         "Attempts of which the agent broke a rule the ledger cannot enforce.",
         "how",
-        {"recorded_after_send": recorded_after_send()},
+        {"recorded_after_send": recorded_after_send(facts)},
     )
 
 
-def _overdue(now: datetime) -> Iterator[tuple[str, datetime]]:
+def _overdue(now: datetime, attempts: QuerySet[Attempt]) -> Iterator[tuple[str, datetime]]:
     """What passes of recovery take up by themselves, since when it has been due."""
-    attempts = Attempt.objects.all()
     waiting: Mapping[str, tuple[str, QuerySet[Attempt]]] = {
         "look_up": (
             "next_check_at",
@@ -130,7 +126,3 @@ def _overdue(now: datetime) -> Iterator[tuple[str, datetime]]:
         since = rows.filter(**{f"{column}__lte": now}).aggregate(since=Min(column))["since"]
         if since is not None:
             yield what, since
-
-
-def _counts(rows: QuerySet[Any], column: str) -> dict[str, float]:
-    return dict(rows.order_by().values_list(column).annotate(Count("pk")))

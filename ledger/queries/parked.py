@@ -20,18 +20,18 @@ def parked_now(tenant_id: int) -> Parked:
     return Parked(counted["facts"], counted["size"])
 
 
-def fullest() -> float:
+def fullest(waiting: QuerySet[ParkedFact]) -> float:
     """How full it is where it is fullest; 1: that tenant's further facts are sent back."""
-    waiting = ParkedFact.objects.filter(OPEN).order_by().values("tenant_id")
-    each = waiting.annotate(facts=Count("pk"), bytes=Sum("size"))
+    each = waiting.order_by().values("tenant_id").annotate(facts=Count("pk"), bytes=Sum("size"))
     return max((Parked(row["facts"], row["bytes"]).fullness for row in each), default=0.0)
 
 
-def recorded_after_send() -> int:
+def recorded_after_send(facts: QuerySet[ParkedFact] | None = None) -> int:
     """Attempts whose intent came after a report that they had been sent: the agent did not ask first."""
+    told = ParkedFact.objects.all() if facts is None else facts
     return (
         Attempt.objects.filter(
-            pk__in=ParkedFact.objects.filter(attempt__created_at__gt=F("parked_at")).values("attempt_id"),
+            pk__in=told.filter(attempt__created_at__gt=F("parked_at")).values("attempt_id"),
             maybe_sent=True,
         )
         .order_by()

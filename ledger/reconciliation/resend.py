@@ -33,10 +33,10 @@ from ledger.policies import rule_in_force, rule_of, rule_of_next_send
 from ledger.providers.base import AdapterMisconfigured, SendAnswer, SendingAdapter, SentKind
 from ledger.providers.pace import shared
 from ledger.providers.registry import sender_for
+from ledger.pulses import beat
 from ledger.reconciliation.apart import apart, is_locked
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
-from ledger.reconciliation.pulse import beat
 from ledger.reconciliation.runner import provider_named, question_about
 from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.policy import Rule

@@ -19,11 +19,11 @@ from ledger.policies import rule_of
 from ledger.providers.base import Question
 from ledger.providers.pace import shared
 from ledger.providers.registry import adapter_for
+from ledger.pulses import beat
 from ledger.queries.arguments import stored_args
 from ledger.reconciliation.apart import apart
 from ledger.reconciliation.claims import Claim, claim_in, due_lanes
 from ledger.reconciliation.health import note_answer
-from ledger.reconciliation.pulse import beat
 from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.keys import correlation_id
 from ledger.rules.reconcile import LookedUp, LookedUpKind

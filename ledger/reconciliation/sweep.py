@@ -9,9 +9,9 @@ from functools import partial
 
 from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent, join_late
 from ledger.models import Approval, Attempt
+from ledger.pulses import beat
 from ledger.queries.parked import operations_with_parked_facts
 from ledger.reconciliation.apart import apart, unless_locked
-from ledger.reconciliation.pulse import beat
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 

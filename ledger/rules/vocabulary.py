@@ -101,6 +101,10 @@ class EventKind(StrEnum):
     APPROVAL_EXPIRED = "approval.expired"
     OPERATION_CANCELLED = "operation.cancelled"
     SETTLED = "operation.settled"
+    DELIVERY_SENT = "delivery.sent"
+    DELIVERY_ACKED = "delivery.acked"
+    DELIVERY_DEAD_LETTERED = "delivery.dead_lettered"
+    DELIVERY_REDELIVERED = "delivery.redelivered"
     OVERRUN = "budget.overrun"
     CONFLICT_DECIDED = "attempt.conflict_decided"
 

@@ -81,7 +81,7 @@ def events_of(operation: Operation, attempts: list[Attempt], veil: Veil) -> tupl
     """The newest 100, newest first; one query."""
     numbers = {attempt.pk: attempt.number for attempt in attempts}
     newest = operation.events.order_by("-sequence")[:NEWEST_EVENTS]
-    return tuple(_event_view(event, numbers, veil) for event in newest)
+    return tuple(event_view(event, numbers, veil) for event in newest)
 
 
 def _attempt_view(
@@ -137,7 +137,7 @@ def _cut(text: str) -> str:
     return f"{text[:RECORD_CHARACTERS]}… [{len(text)} characters]"
 
 
-def _event_view(event: Event, numbers: dict[str, int], veil: Veil) -> EventView:
+def event_view(event: Event, numbers: dict[str, int], veil: Veil) -> EventView:
     return EventView(
         sequence=event.sequence,
         kind=event.kind,

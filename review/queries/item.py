@@ -33,6 +33,7 @@ from review.queries.history import (
     events_of,
     evidence_of,
 )
+from review.queries.lanes import lanes_of
 from review.queries.marked import marked_text
 from review.queries.page import (
     ActionView,
@@ -184,6 +185,7 @@ def _page(read: _Read) -> ItemPage:
         head=operation.event_count,
         rights=read.entry.rights,
         as_of=now,
+        lanes=lanes_of(operation, read.case.attempts, now),
     )
 
 

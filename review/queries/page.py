@@ -10,6 +10,7 @@ from enum import StrEnum
 from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from review.queries.lane_values import Lanes
 from review.queries.marked import Segment
 from review.queries.values import Claim, Closing, ContentHash, NextStep, Owner, TenantView
 from review.rights import Rights
@@ -330,5 +331,6 @@ class ItemPage:
     events: tuple[EventView, ...]  # the newest 100, newest first
     events_total: int
     head: int  # number of the newest event: it grows with every change of the operation
+    lanes: Lanes
     rights: Rights
     as_of: datetime

@@ -17,3 +17,11 @@ def tenants_of(user: User) -> tuple[TenantView, ...]:
 
 def tenant_view(tenant: Tenant) -> TenantView:
     return TenantView(tenant.pk, tenant.slug, tenant.name, suspended=not tenant.is_active)
+
+
+def tenants_where(user: User, codename: str) -> frozenset[int]:
+    """The ids of the tenants in which this person has this right; none for an inactive person."""
+    held = TenantPermission.objects.filter(
+        user_id=user.pk, user__is_active=True, permission__codename=codename
+    )
+    return frozenset(held.values_list("content_object_id", flat=True))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.architecture.sources import Source, outside
 
-HOMES = ("ledger/transactions.py", "ledger/models/ids.py")
+HOMES = ("ledger/transactions.py", "ledger/models/ids.py", "ledger/client/clock.py")
 SPANS_MAY_BE_MEASURED_IN = (
     "ledger/management/local/",
     "ledger/client/",

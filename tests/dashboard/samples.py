@@ -10,6 +10,7 @@ from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries import ItemPage, QueuePage, QueueRow, Tab
 from review.queries.arguments import indented
+from review.queries.lane_values import Lanes
 from review.queries.marked import deceptive_characters, marked_text
 from review.queries.page import (
     ActionView,
@@ -165,6 +166,7 @@ def item(**changes: object) -> ItemPage:
         events=_events(),
         events_total=5,
         head=5,
+        lanes=Lanes(execution_attempts=1),
         rights=Rights(view=True, decide=True),
         as_of=NOW,
     )

@@ -112,7 +112,7 @@ class RunningLedger:
         )
 
     def child(self, name: str) -> psutil.Process:
-        """The first process of the child `name`: web, worker, beat, broker or demo."""
+        """The first process of the child `name`: web, worker, deliverer, beat, broker or demo."""
         return next(
             process
             for process in self.children()

@@ -9,8 +9,10 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from ledger.deliveries import troubles_of_destinations
 from ledger.management.command import Answer, Exit, LedgerCommand
 from ledger.management.local.diagnosis import Finding, Machine
+from ledger.models import Destination
 from ledger.queries.fsck import last_runs, standing_runs
 from ledger.reconciliation.advice import advice_on_everything
 from ledger.transactions import database_clock
@@ -38,7 +40,14 @@ def _database() -> list[Finding]:
     if not migrations or any(finding.is_fault for finding in migrations):
         return migrations
     advice = [Finding(each.about, each.problem, each.mend) for each in advice_on_everything()]
-    return [*migrations, *(advice or [Finding("rules and providers", "fit together")])]
+    return [*migrations, *(advice or [Finding("rules and providers", "fit together")]), *_destinations()]
+
+
+def _destinations() -> list[Finding]:
+    """Nothing is said where there is none; else each that hears nothing, or one line for all."""
+    troubles = [Finding(each.about, each.problem, each.mend) for each in troubles_of_destinations()]
+    well = [Finding("destinations", "signed for, and none paused or only failing")]
+    return troubles or (well if Destination.objects.exists() else [])
 
 
 def _migrations() -> list[Finding]:

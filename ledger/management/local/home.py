@@ -1,5 +1,6 @@
 """LEDGER_HOME: the one directory that holds everything a machine keeps for the ledger."""
 
+import base64
 import hashlib
 import os
 import secrets
@@ -36,6 +37,10 @@ class Home:
     @property
     def secret_key(self) -> Path:
         return self.path / "secret_key"
+
+    @property
+    def sealing_key(self) -> Path:
+        return self.path / "sealing_key"
 
     @property
     def beat_schedule(self) -> Path:
@@ -91,12 +96,24 @@ def private_directory(path: Path) -> None:
 
 def secret_key_of(home: Home) -> str:
     """The signing key of this home, created once with mode 0600; two first starts agree on one."""
+    return _kept(home, home.secret_key, secrets.token_urlsafe(64))
+
+
+def sealing_key_of(home: Home) -> str:
+    """What the secrets of destinations are encrypted with (32 bytes, URL-safe base64), created once likewise.
+
+    Whoever loses it must give every destination a new secret, so it belongs into the backup of this home.
+    """
+    return _kept(home, home.sealing_key, base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
+
+
+def _kept(home: Home, path: Path, first: str) -> str:
     try:
-        return home.secret_key.read_text()
+        return path.read_text()
     except FileNotFoundError:
         private_directory(home.path)
-        _write_once(home.secret_key, secrets.token_urlsafe(64))
-        return home.secret_key.read_text()
+        _write_once(path, first)
+        return path.read_text()
 
 
 def _write_once(path: Path, text: str) -> None:

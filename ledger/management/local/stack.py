@@ -65,6 +65,7 @@ class Stack:
         self._migrate()
         self.tell("Starting the worker, the scheduler and the web server …")
         self.supervisor.add(self._worker())
+        self.supervisor.add(self._deliverer())
         self.supervisor.add(self._beat())
         self.supervisor.add(self._web())
 
@@ -114,15 +115,23 @@ class Stack:
             self.supervisor.run_to_end(self._python("migrate", "manage.py", "migrate", "--no-input"))
 
     def _worker(self) -> Plan:
-        return self._celery("worker", "--concurrency", "2", "--without-gossip", "--without-mingle",
-                            "--hostname", f"ledger-{self.port}@%h")  # fmt: skip
+        return self._celery("worker", "worker", "--concurrency", "2", *self._alone("ledger"))
+
+    def _deliverer(self) -> Plan:
+        """A worker for deliveries alone: slow consumers never keep look-ups waiting."""
+        return self._celery("deliverer", "worker", "--queues", "deliveries", "--pool", "threads",
+                            "--concurrency", "1", *self._alone("deliveries"))  # fmt: skip
+
+    def _alone(self, name: str) -> tuple[str, ...]:
+        """Options of a worker that talks to no other worker."""
+        return ("--without-gossip", "--without-mingle", "--hostname", f"{name}-{self.port}@%h")
 
     def _beat(self) -> Plan:
-        return self._celery("beat", "--schedule", str(self.home.beat_schedule), "--pidfile", "")
+        return self._celery("beat", "beat", "--schedule", str(self.home.beat_schedule), "--pidfile", "")
 
-    def _celery(self, name: str, *options: str) -> Plan:
+    def _celery(self, name: str, program: str, *options: str) -> Plan:
         return self._python(
-            name, "-m", "celery", "--app", "config.celery", name, "--loglevel", "INFO", *options
+            name, "-m", "celery", "--app", "config.celery", program, "--loglevel", "INFO", *options
         )
 
     def _web(self) -> Plan:

@@ -111,6 +111,7 @@ def _of_operations(table: str) -> str:
     """The condition that a row belongs to one of the operations; one of no operation belongs to none."""
     columns = _columns_of(table)
     attempts = "SELECT id FROM ledger_attempt WHERE operation_id = ANY(%(operations)s)"
+    deliveries = "SELECT id FROM ledger_delivery WHERE operation_id = ANY(%(operations)s)"
     runs = "SELECT run_id FROM ledger_operation WHERE id = ANY(%(operations)s)"
     if table == "ledger_operation":
         return "id = ANY(%(operations)s)"
@@ -119,6 +120,7 @@ def _of_operations(table: str) -> str:
     for column, condition in (
         ("operation_id", "= ANY(%(operations)s)"),
         ("attempt_id", f"IN ({attempts})"),
+        ("delivery_id", f"IN ({deliveries})"),
         ("run_id", f"IN ({runs})"),
     ):
         if column in columns:

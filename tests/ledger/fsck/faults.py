@@ -7,6 +7,7 @@ from __future__ import annotations
 from ledger.queries.invariants import approvals, budgets, deliveries, history
 from tests.ledger.fsck.fault import Fault, without
 from tests.ledger.fsck.faults_of_attempts import ATTEMPTS
+from tests.ledger.fsck.faults_of_deliveries import DELIVERY_STATES
 from tests.ledger.fsck.faults_of_parked import PARKED
 from tests.ledger.fsck.faults_of_the_system import PAGES, SYSTEM, TENANCY
 
@@ -304,4 +305,15 @@ HISTORY = (
     ),
 )
 
-FAULTS = (*ATTEMPTS, *APPROVALS, *DELIVERIES, *BUDGETS, *HISTORY, *PARKED, *TENANCY, *SYSTEM, *PAGES)
+FAULTS = (
+    *ATTEMPTS,
+    *APPROVALS,
+    *DELIVERIES,
+    *DELIVERY_STATES,
+    *BUDGETS,
+    *HISTORY,
+    *PARKED,
+    *TENANCY,
+    *SYSTEM,
+    *PAGES,
+)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from ledger import lifecycle
+from ledger.deliveries import redeliver
+from ledger.deliveries.claiming import claim_due
+from ledger.deliveries.posting import Posted
+from ledger.deliveries.recording import Ended, record_ends
 from ledger.lifecycle import OutcomeReport, Told
-from ledger.models import ApiKey, Attempt, BudgetAccount, Destination, ParkedFact, User
+from ledger.models import ApiKey, Attempt, BudgetAccount, Delivery, Destination, ParkedFact, User
 from ledger.rules.canonical import canonical_bytes
+from ledger.rules.deliveries import TryEnd
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
@@ -46,6 +52,7 @@ class ManyStates:
         self.paid_from_the_budget()
         self.beside_the_attempts()
         self.told_too_early()
+        self.told_to_consumers()
 
     @property
     def key(self) -> ApiKey:
@@ -153,6 +160,36 @@ class ManyStates:
         )
         self.keep("early", make.recorded(self.key, make.TICKET, operation_key="early"))
         self.ids["joined_fact"] = self.fact("early").pk
+
+    def told_to_consumers(self) -> None:
+        """A delivery in every state, one of them acknowledged, sent again by a person and received again."""
+        for story in ("acked", "sent", "dead", "held_back"):
+            self.keep(story, make.confirmed(self.key, make.TICKET))
+            self.ids[f"delivery_{story}"] = self.subject(f"delivery:{story}")
+        elsewhere = Destination.objects.create(
+            tenant=self.cast.other_tenant, name="books", url="https://books.example/", ack="response"
+        )
+        self.ids |= {"other_destination": elsewhere.pk, "other_tenant": self.cast.other_tenant.pk}
+        self.delivered("sent", TryEnd.UNAVAILABLE)
+        self.delivered("acked", TryEnd.NO_ANSWER, TryEnd.NOT_SENT, TryEnd.RECEIVED)
+        by, acked = self.cast.operator, self.ids["delivery_acked"]
+        durable(lambda: redeliver(delivery_id=acked, by=by, why="lost there"))
+        self.delivered("acked", TryEnd.RECEIVED)
+        self.delivered("dead", TryEnd.NOT_CONNECTED, TryEnd.BLOCKED)
+        held = Delivery.objects.filter(pk=self.ids["delivery_held_back"])
+        held.update(next_at=None, held_at=database_clock())
+
+    def delivered(self, story: str, *ends: TryEnd) -> None:
+        """So its tries ended, one after the other, whatever its schedule."""
+        for end in ends:
+            Delivery.objects.update(lease_until=None)
+            waiting = Delivery.objects.filter(pk=self.ids[f"delivery_{story}"])
+            waiting.update(next_at=database_clock() - timedelta(days=1))
+            Destination.objects.update(rests_until=None, most_at_once=1)
+            (claim,) = claim_due(at_most=1)
+            assert claim.delivery_id == self.ids[f"delivery_{story}"]
+            ended = [Ended(claim, Posted(end))]
+            durable(lambda ended=ended: record_ends(ended))  # type: ignore[misc]
 
     def tell(self, operation_key: str) -> None:
         report = OutcomeReport(worker_id="w", outcome="succeeded", result_ref="r-1")

@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from ledger.ingest.problems import PROBLEMS
+from ledger.models import Delivery, Destination
 from ledger.rules.authority import Reason
 from tests.ledger.ingest.cast import Cast
 from tests.ledger.ingest.contract import Contract
@@ -29,7 +30,7 @@ CALLS = {
     "POST /attempts/{attempt_id}/provider-request", "POST /attempts/{attempt_id}/outcome", "POST /outcomes",
     "POST /operations/{operation_id}/cancel", "GET /operations/{operation_id}", "GET /operations",
     "GET /operations/{operation_id}/events", "PUT /runs/{run}", "GET /runs/{run}", "POST /runs/{run}/usage",
-    "PUT /runs/{run}/checkpoint", "POST /recover",
+    "PUT /runs/{run}/checkpoint", "POST /recover", "POST /deliveries/{delivery_id}/ack",
 }  # fmt: skip
 
 CHECKS = [
@@ -94,6 +95,15 @@ def test_there_is_no_docs_page(api: Api) -> None:
     assert slug_of(api.get("/")) == "not-found"
 
 
+def delivery_of(cast: Cast, api: Api) -> str:
+    """A delivery that waits to be sent."""
+    Destination.objects.create(tenant=cast.tenant, name="books", url="https://books.example/", ack="explicit")
+    told = sent_attempt(api, operation_key="told")
+    said = {"worker_id": "w1", "outcome": "succeeded", "result_ref": "r-1"}
+    assert api.post(f"/attempts/{told['attempt_id']}/outcome", **said).status_code == 200
+    return Delivery.objects.get(tenant=cast.tenant).pk
+
+
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_odd_requests_get_declared_answers(
     server: WebServer, cast: Cast, api: Api, contract: Contract, name: str
@@ -101,7 +111,12 @@ def test_odd_requests_get_declared_answers(
     method, path = name.split()
     attempt = sent_attempt(api)
     api.put("/runs/r1")
-    known = {"attempt_id": attempt["attempt_id"], "operation_id": attempt["operation_id"], "run": "r1"}
+    known = {
+        "attempt_id": attempt["attempt_id"],
+        "operation_id": attempt["operation_id"],
+        "delivery_id": delivery_of(cast, api),
+        "run": "r1",
+    }
     schema = schemathesis.openapi.from_dict(contract.document)
     headers = {"Authorization": f"Bearer {cast.key()[0]}"}
 

@@ -70,7 +70,7 @@ def test_a_life_of_one_home(running_ledger: RunningLedger) -> None:
     assert_all_gone(running)
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat", "broker", "postgres"])
+@pytest.mark.parametrize("name", ["web", "worker", "deliverer", "beat", "broker", "postgres"])
 def test_what_dies_is_started_again(shared_ledger: RunningLedger, name: str) -> None:
     ledger = shared_ledger
     ledger.postmaster().kill() if name == "postgres" else ledger.child(name).kill()

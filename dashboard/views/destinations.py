@@ -1,0 +1,178 @@
+"""Destinations: how they are, and what whoever administers their tenant does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dashboard import refusals
+from dashboard.access import requires
+from dashboard.asks import Asked
+from dashboard.delivery_forms import DestinationForm, NothingToType, RotateForm
+from dashboard.filters import one_value
+from dashboard.forms import DecisionForm
+from dashboard.http import Request, go_to, page, page_or_part
+from dashboard.views.deliveries import SECTION
+from review import destinations
+from review.destinations import BadDestination, DestinationRefused
+from review.door import NotPermitted
+from review.queries import BadFilter
+from review.queries.delivery_words import ACK_WORDS
+from review.queries.destinations import DestinationPage, destination_page, destinations_page
+
+TEMPLATE = "dashboard/destination.html"
+FORMS: dict[str, type[forms.Form]] = {
+    "pause": DecisionForm,
+    "resume": DecisionForm,
+    "test": NothingToType,
+    "rotate-secret": RotateForm,
+}
+ADDING_NEEDS = "You need the right to administer a tenant to add a destination to it."
+PRESSES: Mapping[str, Callable[..., None]] = {"pause": destinations.pause, "resume": destinations.resume}
+
+
+@requires("view")
+@require_safe
+def destination_list(request: Request) -> HttpResponse:
+    try:
+        found = destinations_page(request.user, cursor=one_value(request.GET, "cursor"))
+    except BadFilter as error:
+        return refusals.unreadable(request, error, whole=reverse("destinations"), section=SECTION)
+    if not found.tenants:
+        return refusals.no_tenants(request, section=SECTION)
+    context = {
+        "page": found,
+        "counts": found.counts,
+        "as_of": found.as_of,
+        "section": SECTION,
+        "tab": "destinations",
+        "next_page": f"?{urlencode({'cursor': found.next_cursor})}" if found.next_cursor else "",
+        "first_page": "?" if request.GET.get("cursor") else "",
+    }
+    return page(request, "dashboard/destinations.html", context)
+
+
+@requires("view")
+@require_safe
+def destination(request: Request, destination_id: str) -> HttpResponse:
+    return page(request, TEMPLATE, _context(destination_page(request.user, destination_id)))
+
+
+@requires("administer")
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_destination(request: Request) -> HttpResponse:
+    tenants = destinations_page(request.user).may_add_to
+    if not tenants:
+        refusal = NotPermitted(ADDING_NEEDS, granted_by=())
+        back = reverse("destinations")
+        return refusals.not_permitted(request, refusal, back=back, section=SECTION)
+    form = DestinationForm(request.POST or None, tenants=tenants)
+    if request.method == "POST" and form.is_valid():
+        try:
+            added = destinations.add(request.user, form.wanted)
+        except BadDestination as error:
+            form.add_error(error.field, str(error))
+        else:
+            found = destination_page(request.user, added.destination_id)
+            return page(request, TEMPLATE, {**_context(found), "secret": added.secret, "added": True})
+    status = 422 if form.is_bound else 200
+    context = {"form": form, "section": SECTION}
+    return page(request, "dashboard/destination_add.html", context, status=status)
+
+
+@requires("administer")
+@require_http_methods(["GET", "HEAD", "POST"])
+def press_destination(request: Request, destination_id: str, kind: str) -> HttpResponse:
+    """GET opens the form; POST has it done, and asks rights and facts anew whatever the page showed."""
+    if kind not in FORMS:
+        raise Http404
+    found = destination_page(request.user, destination_id)
+    if request.method != "POST":
+        initial = {"replaces": found.newest_secret} if kind == "rotate-secret" else {}
+        return _ask(request, found, kind, FORMS[kind](initial=initial))
+    form = FORMS[kind](request.POST)
+    try:
+        destinations.require_administrator(request.user, destination_id)
+        if not form.is_valid():
+            return _ask(request, found, kind, form, status=422)
+        return _press(request, destination_id, kind, form)
+    except NotPermitted as refusal:
+        back, typed = _address(destination_id), request.POST.get("why", "")
+        return refusals.not_permitted(request, refusal, back=back, section=SECTION, typed=typed)
+    except DestinationRefused as refused:
+        return _refused(request, destination_id, kind, form, str(refused))
+
+
+def _press(request: Request, destination_id: str, kind: str, form: forms.Form) -> HttpResponse:
+    user = request.user
+    if kind == "rotate-secret":
+        return _rotate(request, destination_id, form.cleaned_data)
+    if kind == "test":
+        destinations.send_test(user, destination_id)
+    else:
+        PRESSES[kind](user, destination_id, why=form.cleaned_data["why"])
+    return go_to(request, f"{_address(destination_id)}#changes")
+
+
+def _rotate(request: Request, destination_id: str, typed: dict[str, Any]) -> HttpResponse:
+    """The answer holds the secret, which can be read nowhere afterwards: a redirect could not show it."""
+    overlap = timedelta(hours=typed["overlap_h"])
+    secret = destinations.rotate_secret(
+        request.user, destination_id, overlap=overlap, replaces=typed["replaces"]
+    )
+    found = destination_page(request.user, destination_id)
+    return page(request, TEMPLATE, {**_context(found), "secret": secret, "overlap": overlap})
+
+
+def _refused(request: Request, destination_id: str, kind: str, form: forms.Form, words: str) -> HttpResponse:
+    """The page as it is now; where the button is gone, only why."""
+    now = destination_page(request.user, destination_id)
+    if now.press(kind) is None:
+        back, typed = _address(destination_id), request.POST.get("why", "")
+        return refusals.too_late(request, words, back=back, section=SECTION, typed=typed)
+    return _ask(request, now, kind, form, refusal=words, status=409)
+
+
+def _ask(
+    request: Request,
+    found: DestinationPage,
+    kind: str,
+    form: forms.Form,
+    *,
+    refusal: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    here = _address(found.row.destination_id)
+    press = found.press(kind)
+    if press is None:
+        return go_to(request, here)
+    address = reverse("press_destination", args=[found.row.destination_id, kind])
+    asked = Asked(press, form, address, here, refusal=refusal, whole_page=kind == "rotate-secret")
+    return page_or_part(request, TEMPLATE, "decision", {**_context(found), "asked": asked}, status=status)
+
+
+def _address(destination_id: str) -> str:
+    return reverse("destination", args=[destination_id])
+
+
+def _context(found: DestinationPage) -> dict[str, Any]:
+    destination_id = found.row.destination_id
+    return {
+        "page": found,
+        "row": found.row,
+        "as_of": found.as_of,
+        "section": SECTION,
+        "here": _address(destination_id),
+        "ack_words": ACK_WORDS[found.ack],
+        "presses": [
+            (press, reverse("press_destination", args=[destination_id, press.kind]))
+            for press in found.presses
+        ],
+    }

@@ -1,0 +1,142 @@
+"""Claim due deliveries: a short transaction, a lease with an epoch, the try written down, the work outside.
+
+Destinations are asked in turn, each for as many as it has places, so that none delays another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Exists, F, OuterRef, Q
+
+from ledger.models import Delivery, DeliveryTry, Destination
+from ledger.outbox import frozen_body
+from ledger.rules.deliveries import MOST_TRIES, places
+from ledger.transactions import database_clock, durable, monotonic_s
+
+LEASE = timedelta(seconds=45)
+"""Longer than the guarded client's total of 20 s and the wait for a thread."""
+
+ASKED_AT_ONCE = 100
+"""Destinations looked at by one claim; the next one draws others."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One try to be made. Its end counts only under this epoch, and it is not begun after `start_by_s`."""
+
+    delivery_id: str
+    try_id: int
+    epoch: int
+    operation_id: str
+    destination_id: str
+    url: str
+    webhook_id: str
+    body: bytes
+    replay: bool
+    at: datetime
+    start_by_s: float
+
+
+def claim_due(*, at_most: int) -> list[Claim]:
+    """Take the delivery lease of due deliveries that nobody holds, each destination's soonest first."""
+    started_s = monotonic_s()
+    return durable(lambda: _claim(at_most, started_s + LEASE.total_seconds() / 2))
+
+
+def _claim(at_most: int, start_by_s: float) -> list[Claim]:
+    now = database_clock()
+    free = _places(now)
+    picked = _pick(free, now=now, at_most=at_most)
+    deliveries = Delivery.objects.filter(pk__in=picked).select_related("settlement__attempt", "destination")
+    return [_take(delivery, now=now, start_by_s=start_by_s) for delivery in deliveries.order_by("next_at")]
+
+
+def _places(now: datetime) -> dict[str, int]:
+    """How many more each destination may be sent; its row is held, so that two claims never add up."""
+    due = Delivery.objects.filter(
+        Q(lease_until=None) | Q(lease_until__lte=now),
+        destination_id=OuterRef("pk"),
+        next_at__lte=now,
+        tries__lt=F("tries_before") + MOST_TRIES,
+    )
+    destinations = (
+        Destination.objects.filter(Q(rests_until=None) | Q(rests_until__lte=now), Exists(due), paused_at=None)
+        .order_by("?")
+        .select_for_update(skip_locked=True, no_key=True)[:ASKED_AT_ONCE]
+    )
+    under_way = _under_way([destination.pk for destination in destinations], now)
+    return {
+        destination.pk: places(
+            failures=destination.failures,
+            most_at_once=destination.most_at_once,
+            under_way=under_way.count(destination.pk),
+        )
+        for destination in destinations
+    }
+
+
+def _under_way(destination_ids: list[str], now: datetime) -> list[str]:
+    leased = Delivery.objects.filter(destination_id__in=destination_ids, lease_until__gt=now)
+    return list(leased.values_list("destination_id", flat=True))
+
+
+_PICK = """
+    SELECT due.id FROM unnest(%(destinations)s::text[], %(places)s::int[]) AS free (destination_id, places)
+    CROSS JOIN LATERAL (
+        SELECT id, next_at FROM ledger_delivery
+        WHERE destination_id = free.destination_id AND next_at <= %(now)s
+          AND (lease_until IS NULL OR lease_until <= %(now)s)
+          AND tries - tries_before < %(most_tries)s
+        ORDER BY next_at LIMIT free.places FOR NO KEY UPDATE SKIP LOCKED
+    ) due
+    ORDER BY due.next_at LIMIT %(at_most)s
+"""
+
+
+def _pick(free: dict[str, int], *, now: datetime, at_most: int) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PICK,
+            {
+                "destinations": list(free),
+                "places": list(free.values()),
+                "now": now,
+                "most_tries": MOST_TRIES,
+                "at_most": at_most,
+            },
+        )
+        return [delivery_id for (delivery_id,) in cursor.fetchall()]
+
+
+def _take(delivery: Delivery, *, now: datetime, start_by_s: float) -> Claim:
+    """Write the try down before it is made."""
+    delivery.lease_until, delivery.lease_epoch = now + LEASE, delivery.lease_epoch + 1
+    delivery.tries += 1
+    if delivery.body is None:
+        delivery.body = frozen_body(delivery)
+    delivery.save(update_fields=["lease_until", "lease_epoch", "tries", "body"])
+    made = DeliveryTry.objects.create(
+        tenant_id=delivery.tenant_id,
+        delivery=delivery,
+        number=delivery.tries,
+        lease_epoch=delivery.lease_epoch,
+        replay=delivery.acked_at is not None or delivery.dead_at is not None,
+        at=now,
+        url=delivery.destination.url,
+    )
+    return Claim(
+        delivery_id=delivery.pk,
+        try_id=made.pk,
+        epoch=delivery.lease_epoch,
+        operation_id=delivery.operation_id,
+        destination_id=delivery.destination_id,
+        url=made.url,
+        webhook_id=delivery.webhook_id,
+        body=bytes(delivery.body),
+        replay=made.replay,
+        at=now,
+        start_by_s=start_by_s,
+    )

@@ -1,0 +1,108 @@
+"""The moves of a delivery, each with its event, in the caller's transaction. The only writer of its state."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ledger import events
+from ledger.events import Actor
+from ledger.models import Delivery, DeliveryAck, ReviewGroup
+from ledger.models.people import ApiKey
+from ledger.rules.deliveries import DeadReason
+from ledger.rules.states import DeliveryState
+from ledger.rules.vocabulary import EventKind
+from ledger.transactions import require_transaction
+
+
+def mark_sent(delivery: Delivery, *, actor: Actor, now: datetime) -> None:
+    """A try may have been received, and nobody has acknowledged it yet."""
+    _move(delivery, DeliveryState.SENT, EventKind.DELIVERY_SENT, actor=actor, now=now)
+
+
+def acknowledge(
+    delivery: Delivery, *, actor: Actor, now: datetime, key: ApiKey | None = None, duplicate: bool = False
+) -> None:
+    """Store an acknowledgement. The first one ends the delivery, from whatever state; later ones are kept. A
+    try that is under way keeps its lease, and so its destination's place, until it has ended."""
+    require_transaction()
+    DeliveryAck.objects.create(
+        tenant_id=delivery.tenant_id, delivery=delivery, key=key, duplicate=duplicate, at=now
+    )
+    if delivery.state == DeliveryState.ACKED:
+        return
+    delivery.acked_at = now
+    delivery.next_at = delivery.held_at = None
+    _move(
+        delivery,
+        DeliveryState.ACKED,
+        EventKind.DELIVERY_ACKED,
+        actor=actor,
+        now=now,
+        also=["acked_at", "next_at", "held_at"],
+    )
+
+
+def dead_letter(
+    delivery: Delivery, reason: DeadReason, *, actor: Actor, now: datetime, why: str = ""
+) -> None:
+    """Nobody tries it any more; it belongs to the tenant's review group until a person redelivers it."""
+    delivery.dead_at, delivery.dead_reason = now, reason
+    delivery.next_at = delivery.held_at = None
+    delivery.owner_group = ReviewGroup.objects.get(tenant_id=delivery.tenant_id, is_first_owner=True)
+    _move(
+        delivery,
+        DeliveryState.DEAD_LETTERED,
+        EventKind.DELIVERY_DEAD_LETTERED,
+        actor=actor,
+        now=now,
+        also=["dead_at", "dead_reason", "owner_group", "next_at", "held_at"],
+        reason=str(reason),
+        why=why,
+    )
+
+
+def send_again(delivery: Delivery, *, actor: Actor, now: datetime, why: str, plan_id: str = "") -> None:
+    """Make it due once more, with the schedule from its beginning; one that is ACKED stays so and only gets
+    a further try. To a paused destination it is held."""
+    paused = delivery.destination.paused_at is not None
+    delivery.next_at, delivery.held_at = (None, now) if paused else (now, None)
+    delivery.tries_before = delivery.tries
+    target = DeliveryState.PENDING if delivery.state == DeliveryState.DEAD_LETTERED else delivery.state
+    _move(
+        delivery,
+        DeliveryState(target),
+        EventKind.DELIVERY_REDELIVERED,
+        actor=actor,
+        now=now,
+        also=["next_at", "held_at", "tries_before"],
+        why=why,
+        plan=plan_id,
+    )
+
+
+def _move(
+    delivery: Delivery,
+    target: DeliveryState,
+    kind: EventKind,
+    *,
+    actor: Actor,
+    now: datetime,
+    also: list[str] | None = None,
+    **data: str,
+) -> None:
+    """The operation's row is locked, and is this delivery's `operation`."""
+    require_transaction()
+    delivery.state = target
+    delivery.save(update_fields=["state", *(also or [])])
+    events.append(
+        delivery.operation,
+        kind,
+        actor=actor,
+        now=now,
+        attempt=None,
+        delivery=delivery.pk,
+        destination=delivery.destination_id,
+        settlement=delivery.settlement.number,
+        tries=delivery.tries,
+        **data,
+    )

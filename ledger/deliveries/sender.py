@@ -1,0 +1,243 @@
+"""Send due deliveries: the process's threads are kept full, however slow one destination is.
+
+1. As many are claimed as threads are free; each destination has places of its own.
+2. Each is signed and posted once, outside any transaction.
+3. How the tries ended is recorded by one thread, many to a transaction.
+
+Killed after 1 or 2, the lease runs out and it is sent again under the same webhook id.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError, close_old_connections, connection
+
+from ledger.deliveries.claiming import Claim, claim_due
+from ledger.deliveries.holding import STEP, end_unacknowledged, follow_pauses
+from ledger.deliveries.posting import Posted, post
+from ledger.deliveries.recording import Ended, record_ends
+from ledger.deliveries.redelivering import run_plans
+from ledger.deliveries.secrets import CannotUnseal, live_secrets
+from ledger.faults import fault_point
+from ledger.pulses import beat
+from ledger.rules.deliveries import TryEnd
+from ledger.rules.webhooks import headers
+from ledger.transactions import database_clock, durable, monotonic_s
+
+logger = logging.getLogger(__name__)
+
+THREADS = 16
+PASS_S = 3.0
+LONGEST_LOOK_S = 0.2
+RECORDED_AT_ONCE = 32
+
+
+@dataclass
+class DeliverReport:
+    """What one pass did: tries begun, the states that ended ones led to, deliveries held, released or made
+    due by a plan, ended without an acknowledgement, and whether more was due when it stopped."""
+
+    tried: int = 0
+    moved: int = 0
+    not_acknowledged: int = 0
+    more: bool = False
+    states: Counter[str] = field(default_factory=Counter)
+
+
+class Sender:
+    """The threads of this process and what is under way in them."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._states: Counter[str] = Counter()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="deliver")
+        self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._recorder = threading.Thread(target=self._record_until_closed, daemon=True)
+        self._recorder.start()
+
+    @property
+    def free(self) -> int:
+        with self._changed:
+            return THREADS - self._under_way
+
+    def recorded(self) -> Counter[str]:
+        """The states that tries led to since this was last asked: each is told once, by whichever pass."""
+        with self._changed:
+            told, self._states = self._states, Counter()
+        return told
+
+    def start(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
+        with self._changed:
+            self._under_way += 1
+        self._threads.submit(self._try, claim, secrets)
+
+    def wait_for_a_place(self, at_most_s: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way < THREADS, timeout=at_most_s)
+
+    def wait_until_idle(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way == 0)
+
+    def wait_for_change(self, at_most_s: float) -> None:
+        with self._changed:
+            if self._under_way:
+                self._changed.wait(timeout=at_most_s)
+
+    def _try(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
+        try:
+            self._ended.put(send_once(claim, secrets))
+        except BaseException:
+            logger.exception("The try of delivery %s was lost; it is made again", claim.delivery_id)
+            self._finished(1)
+
+    def close(self) -> None:
+        """Finish what is under way and end the threads."""
+        self._threads.shutdown()
+        self._ended.put(None)
+        self._recorder.join()
+
+    def _record_until_closed(self) -> None:
+        while ended := self._next_ends():
+            try:
+                self._record(ended)
+            except Exception:
+                logger.exception("The ends of %s tries were not recorded", len(ended))
+            finally:
+                self._finished(len(ended))
+        connection.close()
+
+    def _next_ends(self) -> list[Ended]:
+        """What ended since, at least one; nothing once this is closed and all is recorded."""
+        ended: list[Ended] = []
+        while not ended or (len(ended) < RECORDED_AT_ONCE and not self._ended.empty()):
+            one = self._ended.get()
+            if one is None:
+                self._ended.put(None)  # for the next look, once these are recorded
+                break
+            ended.append(one)
+        return ended
+
+    def _record(self, ended: list[Ended]) -> None:
+        """All in one transaction; where that fails, each alone, so that one harms no other."""
+        fault_point("delivery.sent")
+        close_old_connections()
+        try:
+            states = durable(lambda: record_ends(ended)).values()
+        except Exception:
+            if len(ended) == 1:
+                logger.exception("The end of a try of %s was not recorded", ended[0].claim.delivery_id)
+                connection.close()
+                return
+            for one in ended:
+                self._record([one])
+            return
+        with self._changed:
+            self._states.update(states)
+
+    def _finished(self, count: int) -> None:
+        with self._changed:
+            self._under_way -= count
+            self._changed.notify_all()
+
+
+_sender_lock = threading.Lock()
+_sender: Sender | None = None
+
+
+def this_process() -> Sender:
+    """The sender of this process: threads are never shared over a fork."""
+    global _sender  # noqa: PLW0603
+    with _sender_lock:
+        if _sender is None or _sender.pid != os.getpid():
+            _sender = Sender()
+        return _sender
+
+
+def stop_sending() -> None:
+    """End this process's threads; the next pass starts new ones."""
+    global _sender  # noqa: PLW0603
+    with _sender_lock:
+        if _sender is not None and _sender.pid == os.getpid():
+            _sender.close()
+        _sender = None
+
+
+def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport:
+    """Send what is due for a few seconds. With `drain` it returns when all it began is recorded; without, a
+    slow consumer's answer is recorded by this process later."""
+    sender, report = this_process(), DeliverReport()
+    report.not_acknowledged = end_unacknowledged()
+    report.moved = _follow_pauses() + run_plans()
+    ends_at = monotonic_s() + pass_s
+    while _claim_and_start(sender, report):
+        if monotonic_s() >= ends_at:
+            report.more = True
+            break
+    if drain:
+        sender.wait_until_idle()
+    report.states = sender.recorded()
+    beat("deliver")
+    return report
+
+
+def _follow_pauses() -> int:
+    moved = follow_pauses()
+    total = moved
+    while moved >= STEP:
+        moved = follow_pauses()
+        total += moved
+    return total
+
+
+def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
+    """Fill the free threads. False where nothing is due and nothing under way could make something due."""
+    sender.wait_for_a_place(LONGEST_LOOK_S)
+    claims = claim_due(at_most=free) if (free := sender.free) else []
+    secrets: dict[str, tuple[bytes, ...] | str] = {}
+    for claim in claims:
+        if claim.destination_id not in secrets:
+            secrets[claim.destination_id] = _secrets_of(claim.destination_id)
+        sender.start(claim, secrets[claim.destination_id])
+    report.tried += len(claims)
+    if claims or not free:
+        return True
+    under_way = sender.free < THREADS
+    sender.wait_for_change(LONGEST_LOOK_S)
+    return under_way
+
+
+def _secrets_of(destination_id: str) -> tuple[bytes, ...] | str:
+    """What signs now; a sentence where nothing can."""
+    try:
+        return live_secrets(destination_id, now=database_clock())
+    except CannotUnseal as why:
+        return str(why)
+    except DatabaseError:
+        logger.exception("The secrets of %s could not be read", destination_id)
+        return "its secret could not be read from the database"
+
+
+def send_once(claim: Claim, secrets: tuple[bytes, ...] | str) -> Ended:
+    """Post it once; whatever goes wrong is an end of the try, never an exception."""
+    if isinstance(secrets, str):
+        return Ended(claim, Posted(TryEnd.NOT_SENT, detail=secrets))
+    fault_point("delivery.claimed")
+    if monotonic_s() > claim.start_by_s:
+        return Ended(claim, Posted(TryEnd.NOT_SENT, detail="its turn came too late"))
+    return Ended(claim, post(claim.url, headers=_headers(claim, secrets), body=claim.body))
+
+
+def _headers(claim: Claim, secrets: tuple[bytes, ...]) -> dict[str, str]:
+    signed = headers(claim.webhook_id, at=claim.at, body=claim.body, secrets=secrets)
+    replay = {"Ledger-Replay": "true"} if claim.replay else {}
+    return {"User-Agent": "interruption-ledger", "Ledger-Delivery": claim.delivery_id, **signed, **replay}

@@ -1,0 +1,90 @@
+"""The deliveries of one person's tenants, newest first."""
+
+from __future__ import annotations
+
+from django.db.models import Count, Q, QuerySet
+
+from ledger.models import Delivery, Destination, User
+from ledger.rules.states import DeliveryState
+from ledger.transactions import database_clock
+from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.delivery_rows import RELATED, delivery_row, destination_name
+from review.queries.delivery_values import (
+    DeliveriesPage,
+    DeliveryCounts,
+    DeliveryFilters,
+    DestinationName,
+)
+from review.queries.delivery_words import NEVER_TRIED
+from review.queries.tenants import tenants_of
+from review.queries.urgency import rules_of_pairs
+
+PAGE_SIZE = 50
+MOST_TO_CHOOSE = 200
+NEWEST_FIRST = ("-pk",)
+_LIST = "deliveries"
+
+
+def deliveries_page(user: User, filters: DeliveryFilters) -> DeliveriesPage:
+    """One page of 50. Raises `BadFilter` for a cursor that is not of this list. Queries do not grow with
+    rows."""
+    tenants = tenants_of(user)
+    ids = [tenant.id for tenant in tenants]
+    now = database_clock()
+    rows = _listed(ids, filters)
+    page, more = rows[:PAGE_SIZE], len(rows) > PAGE_SIZE
+    rules = rules_of_pairs({_rule_key(delivery) for delivery in page}).rules
+    return DeliveriesPage(
+        rows=tuple(delivery_row(delivery, rules.get(_rule_key(delivery)), now) for delivery in page),
+        tenants=tenants,
+        destinations=destinations_to_choose(ids),
+        counts=delivery_counts(ids),
+        next_cursor=write_cursor(_LIST, now, [page[-1].pk]) if more else None,
+        as_of=now,
+    )
+
+
+def destinations_to_choose(tenant_ids: list[int]) -> tuple[DestinationName, ...]:
+    """By name, the first 200."""
+    found = Destination.objects.filter(tenant_id__in=tenant_ids).select_related("tenant")
+    return tuple(destination_name(row) for row in found.order_by("name", "pk")[:MOST_TO_CHOOSE])
+
+
+def delivery_counts(tenant_ids: list[int]) -> DeliveryCounts:
+    """Two queries."""
+    dead = Delivery.objects.filter(tenant_id__in=tenant_ids, state=DeliveryState.DEAD_LETTERED)
+    paused = Destination.objects.filter(tenant_id__in=tenant_ids).exclude(paused_at=None)
+    return DeliveryCounts(dead_letters=dead.count(), paused=paused.aggregate(n=Count("pk"))["n"])
+
+
+def ended_with(errors: tuple[str, ...]) -> Q:
+    """Deliveries whose last try ended so."""
+    return Q(last_end__in=["" if error == NEVER_TRIED else error for error in errors])
+
+
+def _listed(tenant_ids: list[int], filters: DeliveryFilters) -> list[Delivery]:
+    rows = _wanted(Delivery.objects.filter(tenant_id__in=tenant_ids), filters)
+    if filters.cursor:
+        rows = rows.filter(after(NEWEST_FIRST, read_cursor(_LIST, filters.cursor)[1]))
+    related = rows.select_related(*RELATED).defer("body", "settlement__attempt__args")
+    return list(related.order_by(*NEWEST_FIRST)[: PAGE_SIZE + 1])
+
+
+def _wanted(rows: QuerySet[Delivery], filters: DeliveryFilters) -> QuerySet[Delivery]:
+    wanted = Q()
+    if filters.states:
+        wanted &= Q(state__in=filters.states)
+    if filters.destination:
+        wanted &= Q(destination_id=filters.destination)
+    if filters.errors:
+        wanted &= ended_with(filters.errors)
+    if filters.tenants:
+        wanted &= Q(tenant__slug__in=filters.tenants)
+    if filters.text:
+        wanted &= Q(operation__operation_key__icontains=filters.text)
+    return rows.filter(wanted)
+
+
+def _rule_key(delivery: Delivery) -> tuple[int, str]:
+    attempt = delivery.settlement.attempt
+    return attempt.policy_id, attempt.tool

@@ -1,0 +1,252 @@
+"""Plans of redelivery: what was frozen, how far it is, what was skipped and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, F, Q
+
+from ledger.models import Destination, PlannedRedelivery, RedeliveryPlan, User
+from ledger.rules.states import DeliveryState
+from ledger.transactions import database_clock
+from review.door import RIGHT_WORDS, NotVisible
+from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.delivery_values import PressView
+from review.queries.delivery_words import END_WORDS
+from review.queries.tenants import tenant_view
+from review.queries.values import TenantView
+from review.rights import Rights, rights_of
+
+PAGE_SIZE = 50
+NEWEST_PLANS = 10
+BY_POSITION = ("position",)
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One plan in a line. `standing`: running, cancelled or finished."""
+
+    plan_id: str
+    tenant: TenantView
+    by: str
+    why: str
+    standing: str
+    created_at: datetime
+    total: int
+    done: int
+
+
+@dataclass(frozen=True)
+class LineView:
+    """One line of the frozen list. `became`: made due, skipped with a reason, will be skipped, or waiting."""
+
+    position: int
+    delivery_id: str
+    operation_key: str
+    destination: str
+    state: DeliveryState
+    became: str
+    done_at: datetime | None
+
+
+@dataclass(frozen=True)
+class PlanPage:
+    """One plan: total = made due + skipped + still eligible + no longer eligible + cancelled before their
+    turn."""
+
+    plan_id: str
+    tenant: TenantView
+    by: str
+    why: str
+    rate_per_s: float
+    chosen_by: tuple[tuple[str, str], ...]
+    created_at: datetime
+    next_at: datetime | None
+    cancelled_at: datetime | None
+    cancelled_by: str
+    finished_at: datetime | None
+    standing: str
+    total: int
+    made_due: int
+    skipped: int
+    eligible: int
+    not_eligible: int
+    skipped_because: tuple[tuple[str, int], ...]
+    made_due_now: tuple[tuple[DeliveryState, int], ...]
+    paused: bool  # its destination is, and holds what it makes due
+    lines: tuple[LineView, ...]
+    next_cursor: str | None
+    cancel: PressView
+    rights: Rights
+    as_of: datetime
+
+    @property
+    def done(self) -> int:
+        return self.made_due + self.skipped
+
+    @property
+    def left_s(self) -> float:
+        """How long it still takes at its rate."""
+        return (self.total - self.done) / self.rate_per_s
+
+
+def enter_plan(user: User, plan_id: str) -> tuple[RedeliveryPlan, Rights]:
+    """The plan, if this person may see it. Raises `NotVisible`."""
+    plan = RedeliveryPlan.objects.select_related("tenant", "by", "cancelled_by").filter(pk=plan_id).first()
+    rights = rights_of(user, plan.tenant) if plan is not None else Rights()
+    if plan is None or not rights.view:
+        raise NotVisible(plan_id)
+    return plan, rights
+
+
+def newest_plans(tenant_ids: list[int]) -> tuple[PlanRow, ...]:
+    """The newest ten of these tenants; one query."""
+    done = Count("lines", filter=Q(lines__done_at__isnull=False))
+    plans = RedeliveryPlan.objects.filter(tenant_id__in=tenant_ids).select_related("tenant", "by")
+    counted = plans.annotate(total=Count("lines"), done=done).order_by("-pk")[:NEWEST_PLANS]
+    return tuple(
+        PlanRow(
+            plan_id=plan.pk,
+            tenant=tenant_view(plan.tenant),
+            by=plan.by.get_username(),
+            why=plan.why,
+            standing=_standing(plan),
+            created_at=plan.created_at,
+            total=vars(plan)["total"],
+            done=vars(plan)["done"],
+        )
+        for plan in counted
+    )
+
+
+def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
+    """One plan with 50 of its lines. Raises `NotVisible`, and `BadFilter` for a cursor of another list."""
+    plan, rights = enter_plan(user, plan_id)
+    now = database_clock()
+    counts = _counts(plan)
+    waiting = Counter({state: n for (done, _, state), n in counts.items() if not done})
+    lines, more = _lines(plan, cursor)
+    destination = _destination(plan)
+    return PlanPage(
+        plan_id=plan.pk,
+        tenant=tenant_view(plan.tenant),
+        by=plan.by.get_username(),
+        why=plan.why,
+        rate_per_s=plan.rate_per_s,
+        chosen_by=_chosen_by(plan, destination),
+        created_at=plan.created_at,
+        next_at=plan.next_at,
+        cancelled_at=plan.cancelled_at,
+        cancelled_by=plan.cancelled_by.get_username() if plan.cancelled_by else "",
+        finished_at=plan.finished_at,
+        standing=_standing(plan),
+        total=counts.total(),
+        made_due=sum(n for (done, skipped, _), n in counts.items() if done and skipped is None),
+        skipped=sum(n for (done, skipped, _), n in counts.items() if done and skipped is not None),
+        eligible=waiting[DeliveryState.DEAD_LETTERED],
+        not_eligible=waiting.total() - waiting[DeliveryState.DEAD_LETTERED],
+        skipped_because=_skipped_because(counts),
+        made_due_now=_made_due_now(counts),
+        paused=destination is not None and destination.paused_at is not None,
+        lines=tuple(_line(line, plan) for line in lines),
+        next_cursor=write_cursor(_list_name(plan), now, [lines[-1].position]) if more else None,
+        cancel=_cancel(plan, rights, waiting.total()),
+        rights=rights,
+        as_of=now,
+    )
+
+
+Counts = Counter[tuple[bool, str | None, str]]
+
+
+def _counts(plan: RedeliveryPlan) -> Counts:
+    """Lines by done, skipped and the state of their delivery now."""
+    grouped = plan.lines.order_by().values(
+        "skipped", state=F("delivery__state"), done=Q(done_at__isnull=False)
+    )
+    rows = grouped.annotate(n=Count("pk"))
+    return Counter({(row["done"], row["skipped"], row["state"]): row["n"] for row in rows})
+
+
+def _skipped_because(counts: Counts) -> tuple[tuple[str, int], ...]:
+    found: Counter[str] = Counter()
+    for (_, skipped, _), number in counts.items():
+        if skipped is not None:
+            found[skipped] += number
+    return tuple(found.most_common())
+
+
+def _made_due_now(counts: Counts) -> tuple[tuple[DeliveryState, int], ...]:
+    """Where those stand now that it made due."""
+    found: Counter[DeliveryState] = Counter()
+    for (done, skipped, state), number in counts.items():
+        if done and skipped is None:
+            found[DeliveryState(state)] += number
+    return tuple((state, found[state]) for state in DeliveryState if found[state])
+
+
+def _lines(plan: RedeliveryPlan, cursor: str) -> tuple[list[PlannedRedelivery], bool]:
+    rows = plan.lines.select_related("delivery__operation", "delivery__destination").defer("delivery__body")
+    if cursor:
+        rows = rows.filter(after(BY_POSITION, read_cursor(_list_name(plan), cursor)[1]))
+    found = list(rows.order_by(*BY_POSITION)[: PAGE_SIZE + 1])
+    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
+
+
+def _list_name(plan: RedeliveryPlan) -> str:
+    return f"plan:{plan.pk}"
+
+
+def _line(line: PlannedRedelivery, plan: RedeliveryPlan) -> LineView:
+    return LineView(
+        position=line.position,
+        delivery_id=line.delivery_id,
+        operation_key=line.delivery.operation.operation_key,
+        destination=line.delivery.destination.name,
+        state=DeliveryState(line.delivery.state),
+        became=_became(line, plan),
+        done_at=line.done_at,
+    )
+
+
+def _became(line: PlannedRedelivery, plan: RedeliveryPlan) -> str:
+    if line.skipped is not None:
+        return f"skipped: {line.skipped}"
+    if line.done_at is not None:
+        return "made due"
+    if plan.cancelled_at is not None:
+        return "cancelled before its turn"
+    if line.delivery.state != DeliveryState.DEAD_LETTERED:
+        return f"will be skipped: it is {line.delivery.state}"
+    return "waits for its turn"
+
+
+def _destination(plan: RedeliveryPlan) -> Destination | None:
+    named = Destination.objects.filter(pk=plan.chosen_by.get("destination", ""))
+    return named.filter(tenant_id=plan.tenant_id).first()
+
+
+def _chosen_by(plan: RedeliveryPlan, destination: Destination | None) -> tuple[tuple[str, str], ...]:
+    """The filter it was frozen from, in words."""
+    chosen = {name: str(value) for name, value in plan.chosen_by.items() if value}
+    if destination is not None:
+        chosen["destination"] = destination.name
+    if "error" in chosen:
+        chosen["error"] = END_WORDS.get(chosen["error"], chosen["error"])
+    return tuple((name.replace("_", " "), value) for name, value in sorted(chosen.items()))
+
+
+def _standing(plan: RedeliveryPlan) -> str:
+    if plan.cancelled_at is not None:
+        return "cancelled"
+    return "running" if plan.finished_at is None else "finished"
+
+
+def _cancel(plan: RedeliveryPlan, rights: Rights, waiting: int) -> PressView:
+    says = f"Leaves what has not had its turn yet ({waiting}) as it is; what was made due goes out."
+    why = "" if _standing(plan) == "running" else "It has ended."
+    if not rights.decide:
+        why = f"You need the right to {RIGHT_WORDS['decide_work']} in {plan.tenant.name}."
+    return PressView("cancel", "Cancel the plan", says, why)

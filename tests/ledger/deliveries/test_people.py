@@ -1,0 +1,158 @@
+"""Consumers and people beside the sender: acknowledgements by their id, plans with a pace, busy rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+
+import pytest
+from django.db import connection, transaction
+
+from ledger.deliveries import (
+    RedeliveryRefused,
+    UnknownDelivery,
+    cancel_plan,
+    deliver_once,
+    give_up,
+    plan_redelivery,
+    record_ack,
+    redeliver,
+    run_plans,
+)
+from ledger.models import Delivery, Operation, RedeliveryPlan
+from ledger.rules.deliveries import MOST_TRIES
+from ledger.transactions import database_clock, durable
+from tests.ledger.deliveries.helping import all_is_well, claimed, destination, make_due, told
+from tests.support import make
+from tests.support.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+URL = "https://books.example/"
+
+
+def dead(people: Cast, count: int) -> list[Delivery]:
+    deliveries = told(people, count)
+    for delivery in deliveries:
+        durable(lambda pk=delivery.pk: give_up(delivery_id=pk, by=people.operator, why="down"))  # type: ignore[misc]
+    return deliveries
+
+
+def planned(people: Cast, deliveries: list[Delivery], rate_per_s: float = 1_000) -> RedeliveryPlan:
+    return durable(
+        lambda: plan_redelivery(
+            tenant_id=people.tenant.pk,
+            delivery_ids=[delivery.pk for delivery in deliveries],
+            by=people.operator,
+            why="they are back",
+            rate_per_s=rate_per_s,
+            chosen_by={},
+        )
+    )
+
+
+def test_an_ack_needs_both_ids_and_the_own_tenant(people: Cast) -> None:
+    destination(people, URL)
+    first, second = told(people, 2)
+    foreign = make.key(make.agent(people.other_tenant, people.stranger))
+    for key, delivery_id, webhook_id in (
+        (people.key, first.pk, second.webhook_id),
+        (people.key, "dlv_" + "0" * 26, first.webhook_id),
+        (foreign, first.pk, first.webhook_id),
+    ):
+        with pytest.raises(UnknownDelivery):
+            durable(
+                lambda key=key, delivery_id=delivery_id, webhook_id=webhook_id: record_ack(  # type: ignore[misc]
+                    key=key, delivery_id=delivery_id, webhook_id=webhook_id, duplicate=False
+                )
+            )
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"PENDING"}
+    all_is_well()
+
+
+def test_what_waits_is_not_asked_for_again_and_what_ended_is_not_given_up(people: Cast) -> None:
+    destination(people, URL)
+    (waiting,) = told(people)
+    with pytest.raises(RedeliveryRefused):
+        durable(lambda: redeliver(delivery_id=waiting.pk, by=people.operator, why="now"))
+    (ended,) = dead(people, 1)
+    with pytest.raises(RedeliveryRefused):
+        durable(lambda: give_up(delivery_id=ended.pk, by=people.operator, why="again"))
+    all_is_well()
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf"), 1e-300, 1e300])
+def test_a_plan_has_a_pace_that_can_be_kept(people: Cast, rate: float) -> None:
+    destination(people, URL)
+    with pytest.raises(RedeliveryRefused):
+        planned(people, dead(people, 1), rate)
+
+
+def test_a_plan_keeps_its_pace_skips_what_moved_and_stops(people: Cast) -> None:
+    destination(people, URL)
+    deliveries = dead(people, 4)
+    plan = planned(people, deliveries, rate_per_s=0.01)
+    assert run_plans() == 1
+    assert run_plans() == 0
+    durable(lambda: redeliver(delivery_id=deliveries[1].pk, by=people.operator, why="this one now"))
+    RedeliveryPlan.objects.update(next_at=database_clock())
+    assert run_plans() == 0
+    assert plan.lines.get(position=2).skipped == "it is PENDING"
+    assert durable(lambda: cancel_plan(plan=plan, by=people.operator)) is True
+    assert run_plans() == 0
+    assert Delivery.objects.filter(state="DEAD_LETTERED").count() == 2
+    all_is_well()
+
+
+@contextmanager
+def busy(operation_id: str) -> Iterator[None]:
+    """Somebody else holds the operation; we wait for it no longer than a moment."""
+    held, let_go = Event(), Event()
+
+    def hold() -> None:
+        try:
+            with transaction.atomic():
+                Operation.objects.select_for_update().get(pk=operation_id)
+                held.set()
+                let_go.wait(60)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        holds = pool.submit(hold)
+        assert held.wait(30)
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")
+        try:
+            yield
+        finally:
+            let_go.set()
+            holds.result()
+            connection.close()
+
+
+def test_a_busy_operation_makes_nobody_else_wait(people: Cast) -> None:
+    destination(people, URL)
+    overdue = told(people, 2)
+    Delivery.objects.update(tries=MOST_TRIES)
+    make_due()
+    with busy(overdue[0].operation_id):
+        assert deliver_once(pass_s=0).not_acknowledged == 1
+    assert set(Delivery.objects.filter(state="DEAD_LETTERED")) == {overdue[1]}
+    assert deliver_once(pass_s=0).not_acknowledged == 1
+
+
+def test_a_plan_waits_for_a_busy_operation_and_goes_on(people: Cast) -> None:
+    destination(people, URL)
+    first, second = dead(people, 2)
+    planned(people, [first])
+    planned(people, [second])
+    with busy(first.operation_id):
+        assert run_plans() == 1
+    assert set(Delivery.objects.filter(state="PENDING")) == {second}
+    RedeliveryPlan.objects.filter(finished_at=None).update(next_at=database_clock())
+    assert run_plans() == 1
+    assert len(claimed(2)) == 2
+    all_is_well()
