@@ -29,21 +29,26 @@ class Server:
     process: subprocess.Popen[bytes] | None = None
     restarts: int = 0
 
+    @property
+    def _socket(self) -> Path:
+        """It is taken away first when the server stops."""
+        return self.home.database_sockets / ".s.PGSQL.5432"
+
     def start(self) -> None:
         """Start, and return once it answers."""
         with (self.home.logs / "postgres.log").open("ab") as log:
             self.process = self.cluster.start(output=log)
         give_up_at = time.monotonic() + READY_WITHIN_S
-        socket = self.home.database_sockets / ".s.PGSQL.5432"
-        while not (socket.exists() and self.cluster.is_ready):
+        while not (self._socket.exists() and self.cluster.is_ready):
             if self.process.poll() is not None or time.monotonic() > give_up_at:
                 raise RuntimeError((self.home.logs / "postgres.log").read_text()[-2000:])
             time.sleep(0.01)
 
     def heal(self) -> bool:
-        """Start it again if it is gone; whether it was."""
-        if self.process is None or self.process.poll() is None:
+        """Start it again if it is gone, or going; whether it was."""
+        if self.process is None or (self.process.poll() is None and self._socket.exists()):
             return False
+        self.process.wait(READY_WITHIN_S)
         self.restarts += 1
         self.start()
         return True

@@ -23,6 +23,7 @@ from tests.crash.suite.plan import Fault
 from tests.crash.suite.warmth import warm_up
 
 CLERK_WITHIN_S = 60.0
+CLERK_TRIES = 50
 AGENTS = ("a1", "a2")
 BYSTANDER = "a3"
 """An agent of the same name that cancels, and posts what it should not."""
@@ -88,13 +89,14 @@ class Lane:
             self.wait(TICK_S)
 
     def clerk(self, do: str, **more: Any) -> Any:
-        """Have the clerk do something; once more where the server was just stopped."""
-        for last in (False, False, True):
+        """Have the clerk do something; again where the server was just stopped, or is just stopping."""
+        for tries_left in reversed(range(CLERK_TRIES)):
             said = self.ask(self.children["clerk"], do=do, **more)
             if "done" in said:
                 return said["done"]
-            self.server.heal()
-            if last or not said["error"].startswith(("OperationalError", "InterfaceError", "Busy")):
+            if not self.server.heal():
+                self.wait(TICK_S)
+            if not tries_left or not said["error"].startswith(("OperationalError", "InterfaceError", "Busy")):
                 raise ChildFailed(said["error"] + "\n" + said["trace"])
         raise AssertionError("unreachable")
 

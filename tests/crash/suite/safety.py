@@ -45,8 +45,8 @@ BOUNDARIES: Mapping[str, tuple[str, ...]] = {
 """For ingest, leave, recovery and approval, in the order of the rules."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "between outcome commit and hint to the sender": "deliveries are not built yet",
-    "after delivery sent, before the mark": "deliveries are not built yet",
+    "between outcome commit and hint to the sender": "tests/incidents/test_r71_*, no schedule",
+    "after delivery sent, before the mark": "tests/ledger/deliveries/test_killed.py, no schedule",
     "duplicate, lost, late worker message; broker wiped (D)": "messages of a plan: twice, late, lost; wipe",
     "authorisation revoked, key narrowed, policy published, tenant suspended, operation cancelled while "
     "UNKNOWN (E)": "happenings of a plan",
