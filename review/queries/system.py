@@ -18,6 +18,7 @@ PARTS: Mapping[str, str] = {
     "sweep": "Ends leases, approvals and waits that are over",
     "reconcile": "Asks providers what became of unknown attempts",
     "send": "Sends what the ledger itself is to send",
+    "deliver": "Tells consumers of results",
 }
 QUIET_AFTER = timedelta(seconds=60)
 

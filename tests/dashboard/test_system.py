@@ -110,14 +110,15 @@ def test_what_has_not_run_is_told(people: Cast, signed_in: SignIn) -> None:
     client = signed_in(people.admin)
     body = client.get("/system/").content.decode()
     assert "The whole ledger has not been checked yet." in body
-    assert body.count("never: not running") == 3
+    assert body.count("never: not running") == 4
     ran(FsckForm.WHOLE, ago=timedelta(hours=27))
     ran(FsckForm.TOUCHED, ago=timedelta(minutes=20))
     body = client.get("/system/").content.decode()
     assert "The whole ledger was last checked" in body
     assert "What was written to since it was clean was last checked" in body
     now = database_clock()
-    Pulse.objects.bulk_create([Pulse(name=name, at=now) for name in ("sweep", "reconcile", "send")])
+    parts = ("sweep", "reconcile", "send", "deliver")
+    Pulse.objects.bulk_create([Pulse(name=name, at=now) for name in parts])
     ran(FsckForm.WHOLE)
     body = client.get("/system/").content.decode()
     assert "last checked" not in body
