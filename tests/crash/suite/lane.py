@@ -24,6 +24,8 @@ from tests.crash.suite.warmth import warm_up
 
 CLERK_WITHIN_S = 60.0
 CLERK_TRIES = 50
+ARMED_WITHIN_S = 60.0
+"""A child may still be in a call that takes its time on a busy machine."""
 AGENTS = ("a1", "a2")
 BYSTANDER = "a3"
 """An agent of the same name that cancels, and posts what it should not."""
@@ -62,9 +64,19 @@ class Lane:
         self.orders = {"faults": [asdict(fault) for fault in faults], "patience": patience}
         for child in self.struck:
             child.tell(**self.orders)
-        self.until(lambda: all(child.idle for child in self.struck), 10.0, "armed")
+        self.until(lambda: all([self._is_armed(child) for child in self.struck]), ARMED_WITHIN_S, "armed")
         for child in self.struck:
             child.heard.clear()
+
+    def _is_armed(self, child: Child) -> bool:
+        """Also where the last blow of the time before fell after anybody looked."""
+        state = child.look()
+        if state == "dead":
+            child.fork()
+            child.tell(**self.orders)
+        elif state == "stopped":
+            child.resume()
+        return child.idle
 
     def fork_again(self, child: Child) -> None:
         """The next life of a child that died, armed as the one before."""
