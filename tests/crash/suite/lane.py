@@ -64,7 +64,7 @@ class Lane:
         self.orders = {"faults": [asdict(fault) for fault in faults], "patience": patience}
         for child in self.struck:
             child.tell(**self.orders)
-        self.until(lambda: all([self._is_armed(child) for child in self.struck]), ARMED_WITHIN_S, "armed")
+        self.until(lambda: all(self._is_armed(child) for child in self.struck), ARMED_WITHIN_S, "armed")
         for child in self.struck:
             child.heard.clear()
 
