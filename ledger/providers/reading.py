@@ -117,7 +117,8 @@ class Reader:
     def check_ok(self, status: int) -> None:
         """Raise Unreadable for everything but a 200."""
         if status in REFUSES_CREDENTIAL:
-            raise CredentialRefused(f"it answered {status}", self.credential)
+            refusal = f"it answered {status}: it refuses the key it is asked with, or what that key may see"
+            raise CredentialRefused(refusal, self.credential)
         if status != 200:
             raise Unreadable(f"it answered {status}")
 

@@ -9,7 +9,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ledger.models import Event, LookUp, Operation, PolicySnapshot, Provider, Refusal
+from ledger.models import (
+    Delivery,
+    Destination,
+    Event,
+    LookUp,
+    Operation,
+    PolicySnapshot,
+    Provider,
+    Refusal,
+)
 from review import decisions
 from tests.incidents.scene import MAIL, Scene, configuration
 from tests.ledger.commands.support import run
@@ -24,12 +33,23 @@ def every_call(scene: Scene) -> list[tuple[str, str]]:
     served = httpx.get(f"{scene.server.address}{PREFIX}/openapi.json", trust_env=False).json()
     leave = scene.dispatched("exists", run="r")
     about = {"attempt_id": leave["attempt_id"], "operation_id": leave["operation_id"], "run": "r"}
+    about["delivery_id"] = _told_somebody(scene)
     return [
         (method.upper(), path.removeprefix(PREFIX).format_map(about))
         for path, calls in served["paths"].items()
         for method, call in calls.items()
         if "requestBody" in call
     ]
+
+
+def _told_somebody(scene: Scene) -> str:
+    """The id of a delivery that waits."""
+    tenant = scene.people.tenant
+    Destination.objects.get_or_create(
+        tenant=tenant, name="shop", defaults={"url": "https://shop.example/hook", "ack": "response"}
+    )
+    told = scene.confirmed("told")
+    return str(Delivery.objects.get(operation_id=told["operation_id"]).pk)
 
 
 def refused_by_every_call(scene: Scene, body: bytes) -> list[str]:

@@ -311,9 +311,10 @@ def test_an_endless_mailbox_ends_in_time(mail: MailServer, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("changed", [{"host": "169.254.169.254"}, {"host": "localhost", "tls": "implicit"}])
 def test_a_mailbox_is_dialled_as_anything_else(
-    mail: MailServer, changed: dict[str, Any], settings: Any
+    mail: MailServer, changed: dict[str, Any], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.LEDGER_PRIVATE_NETS = ()
+    monkeypatch.setenv("PROVIDER_IMAP_PASSWORD", PASSWORD)
     box = type("Box", (), {"port": 993})
     source = imap_source(box, **changed)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="must not be asked"):

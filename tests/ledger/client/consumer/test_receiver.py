@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.client.consumer import Event, Inbox, Receiver, Taken, Verifier
+from ledger.client.consumer import Event, Inbox, Receiver, Taken, Verifier, receiver
 from ledger.client.consumer.inbox import Cursor
 from tests.ledger.client.consumer.events import NOW, SECRET_TEXT, message
 
@@ -46,9 +46,9 @@ def books(tmp_path: Path) -> Books:
 
 
 def test_applied_repeated_and_outdated_are_all_received(books: Books) -> None:
-    receiver = books.receiver()
+    ours = books.receiver()
     sent = [message("msg_2", 2), message("msg_2", 2), message("msg_1", 1)]
-    answers = [receiver.receive(*one, now=NOW) for one in sent]
+    answers = [ours.receive(*one, now=NOW) for one in sent]
     assert [(answer.status, answer.taken) for answer in answers] == [
         (200, Taken.NEW),
         (200, Taken.DUPLICATE),
@@ -65,8 +65,10 @@ def test_what_is_not_from_the_ledger_is_400_and_touches_nothing(books: Books) ->
 
 
 def test_work_that_fails_is_500_and_done_at_the_next_try(
-    books: Books, caplog: pytest.LogCaptureFixture
+    books: Books, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(receiver.logger, "disabled", False)  # whatever configured logging before
+
     def fails(cursor: Cursor, event: Event) -> None:
         books.enter(cursor, event)
         raise LookupError("no such customer: ada@example.org")
@@ -107,6 +109,6 @@ def test_a_transaction_that_swallows_the_error_is_500(books: Books) -> None:
 
 
 def test_from_an_event_loop_it_runs_in_a_thread(books: Books) -> None:
-    receiver = books.receiver()
-    answer = asyncio.run(asyncio.to_thread(receiver.receive, *message(), now=NOW))
+    ours = books.receiver()
+    answer = asyncio.run(asyncio.to_thread(ours.receive, *message(), now=NOW))
     assert answer.taken is Taken.NEW
