@@ -48,8 +48,9 @@ def _told_somebody(scene: Scene) -> str:
     Destination.objects.get_or_create(
         tenant=tenant, name="shop", defaults={"url": "https://shop.example/hook", "ack": "response"}
     )
-    told = scene.confirmed("told")
-    return str(Delivery.objects.get(operation_id=told["operation_id"]).pk)
+    if not Delivery.objects.filter(tenant=tenant).exists():
+        scene.confirmed("told")
+    return str(Delivery.objects.filter(tenant=tenant).values_list("pk", flat=True)[0])
 
 
 def refused_by_every_call(scene: Scene, body: bytes) -> list[str]:
