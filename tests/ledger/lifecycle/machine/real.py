@@ -86,7 +86,7 @@ class Real:
         if live:
             self.key = make.key(self.cast.agent)
         else:
-            ApiKey.objects.filter(agent=self.cast.agent).update(revoked_at=database_clock())
+            ApiKey.objects.filter(agent=self.cast.agent, revoked_at=None).update(revoked_at=database_clock())
 
     def set_tenant(self, *, active: bool) -> None:
         suspended_at = None if active else database_clock()
