@@ -165,14 +165,9 @@ def no_answer(why: Exception) -> LookedUp:
     return LookedUp(
         LookedUpKind.UNAVAILABLE,
         detail=str(why),
-        refused_credential=credential_in(why),
+        refused_credential=why.credential if isinstance(why, CredentialRefused) else "",
         endless=isinstance(why, Endless),
     )
-
-
-def credential_in(why: Exception) -> str:
-    """Which credential was refused; empty where that is not what went wrong."""
-    return why.credential if isinstance(why, CredentialRefused) else ""
 
 
 def document(raw: bytes) -> object:

@@ -22,13 +22,7 @@ from ledger.providers.mail_imap import ImapSource
 from ledger.providers.mail_message import Mail, as_bytes, differs_in, header, mail_of, parsed
 from ledger.providers.mail_sources import MaildirSource, MailSource, StoredMail
 from ledger.providers.pace import held_for_s, pace, turn_in_s
-from ledger.providers.reading import (
-    LONGEST_WORD,
-    NO_ANSWER,
-    NO_CREDENTIAL,
-    absent,
-    credential_in,
-)
+from ledger.providers.reading import LONGEST_WORD, NO_ANSWER, NO_CREDENTIAL, absent, no_answer
 from ledger.providers.smtp_submission import submit
 from ledger.providers.templates import Unaskable
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
@@ -60,7 +54,7 @@ class MailAdapter:
         except Unaskable as why:
             return LookedUp(LookedUpKind.NO_LOOKUP, detail=str(why))
         except NO_ANSWER as why:
-            return LookedUp(LookedUpKind.UNAVAILABLE, detail=str(why), refused_credential=credential_in(why))
+            return no_answer(why)
 
     def _absent(self) -> LookedUp:
         seen = bool(self._found(self._configuration.canary, None))
