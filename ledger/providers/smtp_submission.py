@@ -21,7 +21,6 @@ from ledger.dialling import (
     cut_off_in_time,
     dial,
     encrypted,
-    remaining_s,
     unencrypted_allowed,
 )
 from ledger.providers.base import SendAnswer, SentKind
@@ -55,7 +54,7 @@ class _GuardedSmtp(smtplib.SMTP):
     def __init__(self, server: Server, our_name: str, cut_off: list[Speaks]) -> None:
         self._server = server
         cut_off.append(self)
-        super().__init__(server.host, server.port, local_hostname=our_name, timeout=remaining_s(20.0))
+        super().__init__(server.host, server.port, local_hostname=our_name)
 
     def _get_socket(self, host: str, port: int, _timeout: float) -> socket.socket:
         connection = dial(host, port)
