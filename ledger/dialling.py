@@ -182,22 +182,23 @@ def _in(address: Address, networks: Iterable[Network]) -> bool:
     return any(address.version == network.version and address in network for network in networks)
 
 
-DEADLINE: ContextVar[float] = ContextVar("outgoing_deadline", default=math.inf)
+_ends_at: ContextVar[float] = ContextVar("outgoing_ends_at", default=math.inf)
 
 
 @contextmanager
 def all_within(seconds: float) -> Iterator[None]:
-    """Everything sent inside shares this much time, however many requests it takes."""
-    token = DEADLINE.set(time.monotonic() + seconds)
+    """Everything sent inside shares this much time, however many requests it takes; less where it is itself
+    inside of less."""
+    token = _ends_at.set(min(_ends_at.get(), time.monotonic() + seconds))
     try:
         yield
     finally:
-        DEADLINE.reset(token)
+        _ends_at.reset(token)
 
 
 def remaining_s(at_most: float | None = None, error: type[Exception] = NoAnswer) -> float:
     """Seconds left for everything that is sent, at most so many; raises the error when they are used up."""
-    remaining = DEADLINE.get() - time.monotonic()
+    remaining = _ends_at.get() - time.monotonic()
     if remaining <= 0:
         raise error("the time for the whole request is used up")
     return remaining if at_most is None else min(remaining, at_most)

@@ -10,7 +10,6 @@ import os
 import re
 import ssl
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ import httpx
 
 from ledger.dialling import (
     CONNECT_S,
-    DEADLINE,
     TOTAL_S,
     AddressRefused,
     Network,
@@ -141,11 +139,9 @@ class GuardedClient:
     ) -> Response:
         """One request and its answer. `headers` may not set Host or how the body is framed."""
         asked = _core_request(method, url, headers, content, allow_http=allow_http)
-        if time.monotonic() >= DEADLINE.get():
-            raise OutOfTime("the time for it was over before it was sent")
-        token = DEADLINE.set(min(DEADLINE.get(), time.monotonic() + self._total_s))
+        remaining_s(error=OutOfTime)
         try:
-            with self._pool.stream(**asked) as answer:
+            with all_within(self._total_s), self._pool.stream(**asked) as answer:
                 return _read(answer)
         except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout) as error:
             raise NotConnected(f"no connection: {_words(error)}") from error
@@ -154,8 +150,6 @@ class GuardedClient:
             raise AddressRefused("a header holds characters that cannot be sent") from None
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise NoAnswer(f"no whole answer: {_words(error)}") from error
-        finally:
-            DEADLINE.reset(token)
 
     def close(self) -> None:
         self._pool.close()
