@@ -17,13 +17,14 @@ from ledger.providers.configuration import Configuration
 from ledger.providers.http_json import HttpAdapter
 from ledger.providers.reading import (
     LONGEST_DETAIL,
+    NOT_ANSWERED,
     REFUSES_CREDENTIAL,
-    NotNow,
     Unreadable,
     as_word,
     asked_too_often,
     content_of,
     document,
+    not_answered,
     state_of,
 )
 from ledger.providers.send_configuration import SendTemplate
@@ -52,14 +53,8 @@ class SendingHttpAdapter(HttpAdapter):
             return SendAnswer(kind=SentKind.REFUSED, error_class="validation", detail=f"Not sent: {why}")
         try:
             answer = self._reader.ask(self._template.method, url, headers, content)
-        except NotNow as why:
-            return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
-        except (http.AddressRefused, http.OutOfTime) as why:
-            return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
-        except http.NotConnected as why:
-            return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why), reachable=False)
-        except http.NoAnswer as why:
-            return SendAnswer(kind=SentKind.UNKNOWN, detail=str(why), reachable=False)
+        except NOT_ANSWERED as why:
+            return not_answered(why)
         return self._meaning(answer, call)
 
     def _request(self, call: Question) -> tuple[str, dict[str, str], bytes | None]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ledger import http
-from ledger.providers.base import Question
+from ledger.providers.base import Question, SendAnswer, SentKind
 from ledger.providers.fields import Auth, RecordState
 from ledger.providers.pace import held_for_s, hold, pace, turn_in_s
 from ledger.providers.parts import StateWords
@@ -60,6 +60,9 @@ class TooLong(Unreadable):
 
 NO_ANSWER = (Unreadable, http.NotConnected, http.NoAnswer)
 """Everything that means *unavailable*."""
+
+NOT_ANSWERED = (NotNow, http.AddressRefused, http.NotConnected, http.NoAnswer)
+"""Everything that can keep a send from being answered."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,15 @@ def no_answer(why: Exception) -> LookedUp:
         refused_credential=why.credential if isinstance(why, CredentialRefused) else "",
         endless=isinstance(why, Endless),
     )
+
+
+def not_answered(why: Exception) -> SendAnswer:
+    """What became of a send, for one of NOT_ANSWERED. Where nobody was asked, it says nothing of who would
+    have been."""
+    if isinstance(why, NotNow | http.AddressRefused | http.OutOfTime):
+        return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
+    kind = SentKind.NOT_SENT if isinstance(why, http.NotConnected) else SentKind.UNKNOWN
+    return SendAnswer(kind=kind, detail=str(why), reachable=False)
 
 
 def document(raw: bytes) -> object:

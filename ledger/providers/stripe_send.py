@@ -14,7 +14,15 @@ from urllib.parse import urlencode
 from ledger import http
 from ledger.providers.base import Question, SendAnswer, SentKind
 from ledger.providers.pace import hold
-from ledger.providers.reading import LONGEST_DETAIL, NotNow, Unreadable, as_word, content_of, document
+from ledger.providers.reading import (
+    LONGEST_DETAIL,
+    NOT_ANSWERED,
+    Unreadable,
+    as_word,
+    content_of,
+    document,
+    not_answered,
+)
 from ledger.providers.stripe import OBJECT, StripeAdapter
 from ledger.providers.stripe_configuration import Sought, parse_stripe_configuration
 from ledger.providers.templates import Unaskable, filled_body
@@ -47,12 +55,8 @@ class SendingStripeAdapter(StripeAdapter):
             answer = self._posted(sought, call)
         except Unaskable as why:
             return SendAnswer(kind=SentKind.REFUSED, error_class="validation", detail=f"Not sent: {why}")
-        except (NotNow, http.AddressRefused) as why:
-            return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
-        except http.NotConnected as why:
-            return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why), reachable=False)
-        except http.NoAnswer as why:
-            return SendAnswer(kind=SentKind.UNKNOWN, detail=str(why), reachable=False)
+        except NOT_ANSWERED as why:
+            return not_answered(why)
         return self._meaning(answer, sought, call)
 
     def _posted(self, sought: Sought, call: Question) -> http.Response:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ledger.http import all_within
 from ledger.providers import AdapterMisconfigured, Question, SendingAdapter, SentKind, sender_for
 from ledger.rules.reconcile import LookedUpKind
 from tests.ledger.providers.test_http_adapter import numbers, question
@@ -170,6 +171,13 @@ def test_a_refused_key_is_named_and_the_account_left_alone(counter: Counter, sta
     adapter = counter.adapter()
     assert adapter.send(counter.call()).refused_credential == "PROVIDER_STRIPE_KEY"
     assert adapter.wants_rest_s() > 20
+
+
+def test_time_of_our_own_that_was_over_says_nothing_of_stripe(counter: Counter) -> None:
+    call = counter.call()
+    with all_within(0):
+        answer = counter.adapter().send(call)
+    assert (answer.kind, answer.reachable, counter.effects(call)) == (SentKind.NOT_SENT, None, [])
 
 
 def test_an_intent_that_still_needs_something_is_unknown_and_named(counter: Counter) -> None:
