@@ -15,7 +15,6 @@ from typing import Protocol
 
 _lock = threading.Lock()
 _free_at: dict[str, float] = {}
-_held_until: dict[str, float] = {}
 
 USUAL_HOLD_S = 1.0
 LONGEST_HOLD_S = 30.0
@@ -28,8 +27,8 @@ class Turns(Protocol):
     def take(self, name: str, spacing_s: float) -> float:
         """Take the next turn, the one after it is so much later; seconds until it comes."""
 
-    def next_in_s(self, name: str) -> float:
-        """Seconds until the next turn; 0 where it is now."""
+    def next_in_s(self, *names: str) -> float:
+        """Seconds until it is the turn of all of these; 0 where it is now."""
 
     def hold(self, name: str, seconds: float) -> None:
         """No turn for so long from now."""
@@ -45,13 +44,13 @@ class TurnsOfThisProcess:
             _free_at[name] = turn + spacing_s
             return turn - now
 
-    def next_in_s(self, name: str) -> float:
+    def next_in_s(self, *names: str) -> float:
         with _lock:
-            return max(0.0, max(_free_at.get(name, 0.0), _held_until.get(name, 0.0)) - time.monotonic())
+            return max(0.0, *(_free_at.get(name, 0.0) - time.monotonic() for name in names))
 
     def hold(self, name: str, seconds: float) -> None:
         with _lock:
-            _held_until[name] = time.monotonic() + seconds
+            _free_at[name] = max(_free_at.get(name, 0.0), time.monotonic() + seconds)
 
 
 _turns: ContextVar[Turns] = ContextVar("provider_turns", default=TurnsOfThisProcess())  # noqa: B039
@@ -72,17 +71,12 @@ def pace(host: str, rate_per_s: float) -> None:
     time.sleep(_turns.get().take(host, 1 / rate_per_s))
 
 
-def turn_in_s(host: str) -> float:
-    """How long until this host's next turn; 0 where it is now."""
-    return _turns.get().next_in_s(host)
-
-
 def hold(account: str, retry_after: str) -> None:
     """Ask this account nothing for so long; `retry_after` is the header's text, seconds or anything else."""
     wanted_s = float(retry_after) if retry_after.isdecimal() and retry_after.isascii() else USUAL_HOLD_S
     _turns.get().hold(account, min(wanted_s, LONGEST_HOLD_S))
 
 
-def held_for_s(account: str) -> float:
-    """How much longer this account wants to be left alone; 0 where it does not."""
-    return _turns.get().next_in_s(account)
+def held_for_s(*names: str) -> float:
+    """How much longer these hosts and accounts are to be left alone; 0 where all may be asked now."""
+    return _turns.get().next_in_s(*names)

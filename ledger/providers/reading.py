@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ledger import http
 from ledger.providers.base import Question, SendAnswer, SentKind
 from ledger.providers.fields import Auth, RecordState
-from ledger.providers.pace import held_for_s, hold, pace, turn_in_s
+from ledger.providers.pace import held_for_s, hold, pace
 from ledger.providers.parts import StateWords
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.pointers import pointer
@@ -110,8 +110,7 @@ class Reader:
 
     def wants_rest_s(self, url: str) -> float:
         """How long nothing may be asked at this address."""
-        host, account = self._whose(url)
-        return max(held_for_s(account), turn_in_s(host))
+        return held_for_s(*self._whose(url))
 
     def account(self, url: str) -> str:
         """Who is asked there on whose behalf, as something to wait for."""

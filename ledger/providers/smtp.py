@@ -21,7 +21,7 @@ from ledger.providers.mail_configuration import (
 from ledger.providers.mail_imap import ImapSource
 from ledger.providers.mail_message import Mail, as_bytes, differs_in, header, mail_of, parsed
 from ledger.providers.mail_sources import MaildirSource, MailSource, StoredMail
-from ledger.providers.pace import held_for_s, pace, turn_in_s
+from ledger.providers.pace import held_for_s, pace
 from ledger.providers.reading import LONGEST_WORD, NO_ANSWER, NO_CREDENTIAL, absent, no_answer
 from ledger.providers.smtp_submission import submit
 from ledger.providers.templates import Unaskable
@@ -118,7 +118,7 @@ class SendingMailAdapter(MailAdapter):
         self._server = server
 
     def wants_rest_s(self) -> float:
-        return max(held_for_s(self._server.account), turn_in_s(self._server.host))
+        return held_for_s(self._server.host, self._server.account)
 
     def send(self, call: Question) -> SendAnswer:
         """Hand the operation's mail over, with the Message-ID that every send of it has."""

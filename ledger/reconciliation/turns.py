@@ -16,7 +16,10 @@ _HOLD = """
     VALUES (%(name)s, clock_timestamp() + %(seconds)s * interval '1 second')
     ON CONFLICT (name) DO UPDATE SET free_at = greatest(turn.free_at, excluded.free_at)
 """
-_NEXT = "SELECT extract(epoch FROM free_at - clock_timestamp()) FROM ledger_turn WHERE name = %(name)s"
+_NEXT = """
+    SELECT coalesce(extract(epoch FROM max(free_at) - clock_timestamp()), 0)
+    FROM ledger_turn WHERE name = ANY(%(names)s)
+"""
 
 
 class SharedTurns:
@@ -25,16 +28,15 @@ class SharedTurns:
     def take(self, name: str, spacing_s: float) -> float:
         return _seconds(_TAKE, name=name, spacing=spacing_s)
 
-    def next_in_s(self, name: str) -> float:
-        return _seconds(_NEXT, name=name)
+    def next_in_s(self, *names: str) -> float:
+        return _seconds(_NEXT, names=list(names))
 
     def hold(self, name: str, seconds: float) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_HOLD, {"name": name, "seconds": seconds})
 
 
-def _seconds(statement: str, **values: str | float) -> float:
+def _seconds(statement: str, **values: str | float | list[str]) -> float:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        row = cursor.fetchone()
-    return max(0.0, float(row[0])) if row else 0.0
+        return max(0.0, float(cursor.fetchone()[0]))

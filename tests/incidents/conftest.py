@@ -43,7 +43,7 @@ def scene(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Scene]:
     """A tenant with an agent and a provider, everything committed, nothing done yet."""
-    monkeypatch.setattr(pace, "_held_until", {})
+    monkeypatch.setattr(pace, "_free_at", {})
     opened = opening(cast(), web_server, provider)
     yield opened
     opened.api.close()

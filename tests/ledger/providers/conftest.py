@@ -25,7 +25,7 @@ def _loopback_allowed(settings: Any) -> None:
 @pytest.fixture(autouse=True)
 def _nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test's 429 does not silence the next test's provider."""
-    monkeypatch.setattr(pace, "_held_until", {})
+    monkeypatch.setattr(pace, "_free_at", {})
 
 
 @pytest.fixture(scope="module")

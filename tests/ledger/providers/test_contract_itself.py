@@ -82,7 +82,7 @@ SPOILT: dict[str, tuple[Wrong, Callable[[Stage], None]]] = {
 @pytest.mark.parametrize(("wrong", "check"), SPOILT.values(), ids=SPOILT)
 def test_a_wrong_answer_is_noticed(stage: Stage, wrong: Wrong, check: Callable[[Stage], None]) -> None:
     check(stage)
-    pace._held_until.clear()
+    pace._free_at.clear()
     spoil(stage, wrong)
     with pytest.raises(AssertionError):
         check(stage)

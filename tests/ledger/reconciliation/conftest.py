@@ -26,7 +26,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProviderProces
 def provider(running: ProviderProcess, monkeypatch: pytest.MonkeyPatch, settings: Any) -> ProviderProcess:
     settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
     settings.LEDGER_ALLOW_HTTP = True
-    monkeypatch.setattr(pace, "_held_until", {})
+    monkeypatch.setattr(pace, "_free_at", {})
     running.set_mode("honest")
     return running
 
