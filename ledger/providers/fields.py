@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from ledger.providers.base import AdapterMisconfigured
 from ledger.providers.templates import problem_with
 from ledger.rules.pointers import below, is_pointer
 
 RecordState = Literal["done", "in_progress", "failed", "reversed"]
+Word = TypeVar("Word", bound=str)
 
 MOST_PAGES = 100
 USUAL_PAGES = 20
 USUAL_RATE_PER_S = 10.0
+DAY_S = 86_400.0
+USUAL_MARGIN_S = 3_600.0
+LONGEST_MARGIN_S = 30 * DAY_S
 
 # So that nobody who may configure a provider can have the ledger's own secrets sent to it.
 SECRET_NAME = re.compile(r"PROVIDER_[A-Z0-9_]+", re.ASCII)
@@ -33,12 +37,7 @@ class Auth:
 
     def secret(self) -> str:
         """The secret itself. Raises AdapterMisconfigured where it is not set."""
-        secret = os.environ.get(self.env, "")
-        if not secret:
-            raise AdapterMisconfigured(
-                "/auth/env", f"{self.env} is not set; set it where web and worker are started"
-            )
-        return secret
+        return from_environment(self.env)
 
 
 class Fields:
@@ -68,6 +67,19 @@ class Fields:
             raise AdapterMisconfigured(self.at(name), "a printable text is needed here")
         return value
 
+    def matching(self, name: str, shape: re.Pattern[str], what: str, usual: str | None = None) -> str:
+        """A text of this shape; `what` is how a mistake names it."""
+        text = self.text(name, usual)
+        if not shape.fullmatch(text):
+            raise AdapterMisconfigured(self.at(name), f"{what} is needed here")
+        return text
+
+    def one_of(self, name: str, words: Sequence[Word], usual: Word | None = None) -> Word:
+        value = self.take(name, usual)
+        if value not in words:
+            raise AdapterMisconfigured(self.at(name), f"one of {', '.join(words)} is needed here")
+        return cast("Word", value)
+
     def pointer(self, name: str, *, whole: bool = False) -> str:
         return pointer_at(self.at(name), self.take(name), whole=whole)
 
@@ -76,6 +88,13 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
             raise AdapterMisconfigured(self.at(name), f"a number from {least:g} to {most:g} is needed here")
         return float(value)
+
+    def margin_s(self) -> float | None:
+        """How long before the first send a listing begins; None: at its own beginning."""
+        if self.values.get("margin_s", USUAL_MARGIN_S) is None:
+            self.take("margin_s")
+            return None
+        return self.number("margin_s", USUAL_MARGIN_S, least=0, most=LONGEST_MARGIN_S)
 
     def template(self, name: str) -> str:
         text = self.text(name)
@@ -87,6 +106,14 @@ class Fields:
     def check_nothing_left(self) -> None:
         for name in self.values:
             raise AdapterMisconfigured(self.at(name), "no such field")
+
+
+def from_environment(env: str, path: str = "/auth/env") -> str:
+    """What the variable holds. Raises AdapterMisconfigured where it is not set."""
+    value = os.environ.get(env, "")
+    if not value:
+        raise AdapterMisconfigured(path, f"{env} is not set; set it where web and worker are started")
+    return value
 
 
 def pointer_at(path: str, value: object, *, whole: bool = False) -> str:

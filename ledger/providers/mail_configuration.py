@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from ledger.providers.base import AdapterMisconfigured
-from ledger.providers.fields import Fields, secret_name
+from ledger.providers.fields import DAY_S, Fields, from_environment, secret_name
 from ledger.providers.templates import problem_with_body
 
 Tls = Literal["implicit", "starttls", "none"]
@@ -19,10 +18,8 @@ PARTS: tuple[Part, ...] = ("from", "to", "cc", "subject", "text", "html")
 NEEDED: tuple[Part, ...] = ("from", "to", "subject", "text")
 
 USUAL_LAG_S = 120.0
-USUAL_MARGIN_S = 3_600.0
 USUAL_MOST_MAILS = 20_000
 USUAL_RATE_PER_S = 5.0
-DAY_S = 86_400.0
 
 DOMAIN = re.compile(r"(?=.{1,253}$)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*", re.ASCII)
 MESSAGE_ID = re.compile(r"<[^<>@\s\"\\]{1,200}@[^<>@\s\"\\]{1,253}>", re.ASCII)
@@ -97,28 +94,20 @@ def parse_mail_configuration(config: object) -> MailConfiguration:
     fields = Fields("", config)
     message, send, bounces = _message(fields.needed("message")), fields.inner("send"), fields.inner("bounces")
     parsed = MailConfiguration(
-        domain=_text(fields, "domain", DOMAIN, "a domain of your own, like mail.example.org,"),
+        domain=fields.matching("domain", DOMAIN, "a domain of your own, like mail.example.org,"),
         message=message,
         compare=_compare(fields, message),
         sent=_source(fields.needed("sent")),
         bounces=_source(bounces) if bounces else None,
-        canary=_text(fields, "canary", MESSAGE_ID, "the Message-ID of a mail that is there, <…@…>,"),
+        canary=fields.matching("canary", MESSAGE_ID, "the Message-ID of a mail that is there, <…@…>,"),
         send=_server(send, port=587, usual="starttls") if send else None,
         lag_s=fields.number("lag_s", USUAL_LAG_S, least=0, most=DAY_S),
-        margin_s=_margin(fields),
+        margin_s=fields.margin_s(),
         most_mails=int(fields.number("most_mails", USUAL_MOST_MAILS, least=1, most=1_000_000)),
         rate_per_s=fields.number("rate_per_s", USUAL_RATE_PER_S, least=0.01, most=1000),
     )
     fields.check_nothing_left()
     return parsed
-
-
-def from_environment(env: str, path: str = "/auth/env") -> str:
-    """What the variable holds. Raises AdapterMisconfigured where it is not set."""
-    value = os.environ.get(env, "")
-    if not value:
-        raise AdapterMisconfigured(path, f"{env} is not set; set it where web and worker are started")
-    return value
 
 
 def check_secrets_at_hand(configuration: MailConfiguration) -> None:
@@ -130,13 +119,6 @@ def check_secrets_at_hand(configuration: MailConfiguration) -> None:
     for server in filter(None, (*mailboxes, configuration.send)):
         if server.login is not None:
             server.login.password()
-
-
-def _text(fields: Fields, name: str, shape: re.Pattern[str], what: str) -> str:
-    text = fields.text(name)
-    if not shape.fullmatch(text):
-        raise AdapterMisconfigured(fields.at(name), f"{what} is needed here")
-    return text
 
 
 def _message(fields: Fields) -> Mapping[Part, object]:
@@ -194,21 +176,13 @@ def _mailbox(fields: Fields) -> Mailbox:
 def _server(fields: Fields, *, port: int, usual: Tls) -> Server:
     """Host, port, encryption and login; nothing else may stand there."""
     server = Server(
-        host=_text(fields, "host", DOMAIN, "a host's name"),
+        host=fields.matching("host", DOMAIN, "a host's name"),
         port=int(fields.number("port", port, least=1, most=65_535)),
-        tls=_tls(fields, usual),
+        tls=fields.one_of("tls", TLS, usual),
         login=_login(fields),
     )
     fields.check_nothing_left()
     return server
-
-
-def _tls(fields: Fields, usual: Tls) -> Tls:
-    value = fields.take("tls", usual)
-    tls = next((word for word in TLS if word == value), None)
-    if tls is None:
-        raise AdapterMisconfigured(fields.at("tls"), f"one of {', '.join(TLS)} is needed here")
-    return tls
 
 
 def _login(fields: Fields) -> Login | None:
@@ -218,10 +192,3 @@ def _login(fields: Fields) -> Login | None:
     login = Login(user, secret_name(auth))
     auth.check_nothing_left()
     return login
-
-
-def _margin(fields: Fields) -> float | None:
-    if fields.values.get("margin_s", USUAL_MARGIN_S) is None:
-        fields.take("margin_s")
-        return None
-    return fields.number("margin_s", USUAL_MARGIN_S, least=0, most=30 * DAY_S)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Protocol
 
 from ledger.dialling import remaining_s
-from ledger.providers.mail_configuration import Maildir, from_environment
+from ledger.providers.fields import from_environment
+from ledger.providers.mail_configuration import Maildir
 from ledger.providers.reading import Unreadable
 
 MOST_HEAD = 65_536

@@ -46,11 +46,8 @@ def send_template(
 ) -> SendTemplate:
     """Check the `send` part. What a look-up's record is read by is what the answer's is read by, too, unless
     the part says otherwise."""
-    method = fields.take("method", "POST")
-    if method not in METHODS:
-        raise AdapterMisconfigured(fields.at("method"), f"one of {', '.join(METHODS)} is needed here")
     template = SendTemplate(
-        method=method,
+        method=fields.one_of("method", METHODS, "POST"),
         request=request_template(fields),
         body=_body(fields),
         accepted=_accepted(fields),

@@ -25,8 +25,6 @@ KINDS: tuple[Kind, ...] = ("charges", "refunds", "payment_intents")
 ALL_ARGUMENTS = "{args}"
 USUAL_API = "https://api.stripe.com"
 USUAL_METADATA = "correlation_id"
-USUAL_MARGIN_S = 3_600.0
-LONGEST_MARGIN_S = 30 * 86_400.0
 LARGEST_PAGE = 100
 
 OBJECT_ID = re.compile(r"[A-Za-z0-9_]{1,255}", re.ASCII)
@@ -78,12 +76,10 @@ def parse_stripe_configuration(config: object) -> StripeConfiguration:
         objects=_objects(fields.needed("objects")),
         canary=_canary(fields.needed("canary")),
         api=_api(fields),
-        account=_matching(
-            fields, "account", "", ACCOUNT_ID, "a connected account like acct_1032D82eZvKYlo2C"
-        ),
-        metadata=_matching(fields, "metadata", USUAL_METADATA, METADATA_KEY, "a metadata key"),
+        account=_account(fields) if "account" in fields.values else "",
+        metadata=fields.matching("metadata", METADATA_KEY, "a metadata key", usual=USUAL_METADATA),
         authorised=_authorised(fields),
-        margin_s=_margin(fields),
+        margin_s=fields.margin_s(),
         page_size=_page_size(fields),
         max_pages=int(fields.number("max_pages", MOST_PAGES, least=1, most=MOST_PAGES)),
         rate_per_s=fields.number("rate_per_s", USUAL_RATE_PER_S, least=0.01, most=1000),
@@ -106,7 +102,7 @@ def _objects(fields: Fields) -> Mapping[str, Sought]:
 
 
 def _sought(fields: Fields) -> Sought:
-    sought = Sought(_kind(fields), compared_content(fields.needed("content")), _send(fields))
+    sought = Sought(fields.one_of("kind", KINDS), compared_content(fields.needed("content")), _send(fields))
     fields.check_nothing_left()
     return sought
 
@@ -123,17 +119,9 @@ def _send(fields: Fields) -> object:
 
 def _canary(fields: Fields) -> Canary:
     what = "the id of something that exists in that account"
-    canary = Canary(_kind(fields), _matching(fields, "id", None, OBJECT_ID, what))
+    canary = Canary(fields.one_of("kind", KINDS), fields.matching("id", OBJECT_ID, what))
     fields.check_nothing_left()
     return canary
-
-
-def _kind(fields: Fields) -> Kind:
-    value = fields.take("kind")
-    kind = next((kind for kind in KINDS if kind == value), None)
-    if kind is None:
-        raise AdapterMisconfigured(fields.at("kind"), f"one of {', '.join(KINDS)} is needed here")
-    return kind
 
 
 def _api(fields: Fields) -> str:
@@ -144,14 +132,8 @@ def _api(fields: Fields) -> str:
     return api
 
 
-def _matching(fields: Fields, name: str, usual: str | None, shape: re.Pattern[str], what: str) -> str:
-    """A text of this shape; the usual one where the field is missing."""
-    if usual is not None and name not in fields.values:
-        return usual
-    text = fields.text(name)
-    if not shape.fullmatch(text):
-        raise AdapterMisconfigured(fields.at(name), f"{what} is needed here")
-    return text
+def _account(fields: Fields) -> str:
+    return fields.matching("account", ACCOUNT_ID, "a connected account like acct_1032D82eZvKYlo2C")
 
 
 def _authorised(fields: Fields) -> Literal["done", "in_progress"]:
@@ -159,13 +141,6 @@ def _authorised(fields: Fields) -> Literal["done", "in_progress"]:
     if value not in ("done", "in_progress"):
         raise AdapterMisconfigured(fields.at("authorised"), "done or in_progress is needed here")
     return "done" if value == "done" else "in_progress"
-
-
-def _margin(fields: Fields) -> float | None:
-    if fields.values.get("margin_s", USUAL_MARGIN_S) is None:
-        fields.take("margin_s")
-        return None
-    return fields.number("margin_s", USUAL_MARGIN_S, least=0, most=LONGEST_MARGIN_S)
 
 
 def _page_size(fields: Fields) -> int | None:
