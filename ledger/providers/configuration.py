@@ -58,6 +58,9 @@ class Configuration:
     absent_status: frozenset[int]
     send: SendTemplate | None
 
+    def can_send(self, _tool: str) -> bool:
+        return self.send is not None
+
 
 def parse_configuration(config: object) -> Configuration:
     """Check the whole configuration. Raises AdapterMisconfigured at the first thing that cannot be used."""

@@ -9,11 +9,11 @@ thing exists: it counts as in progress, until somebody configures what it means.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from ledger.providers.base import Question
-from ledger.providers.configuration import Canary, Configuration, NextPage, parse_configuration
+from ledger.providers.configuration import Canary, Configuration, NextPage
 from ledger.providers.fields import RecordState
 from ledger.providers.reading import (
     HASH_ONLY,
@@ -46,18 +46,6 @@ class HttpAdapter:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
         self._reader = Reader(configuration.auth, {"Accept": "application/json"}, configuration.rate_per_s)
-
-    @classmethod
-    def configured(cls, config: object) -> Self:
-        """From the stored configuration and the environment. Raises AdapterMisconfigured."""
-        configuration = parse_configuration(config)
-        if configuration.auth is not None:
-            configuration.auth.secret()
-        return cls(configuration)
-
-    @property
-    def configuration(self) -> Configuration:
-        return self._configuration
 
     def look_up(self, question: Question) -> LookedUp:
         """Ask for what carries this operation's marks, page by page, and say what was found."""

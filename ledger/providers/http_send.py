@@ -13,7 +13,7 @@ from typing import Any
 
 from ledger import http
 from ledger.providers.base import Adapter, Question, SendAnswer, SentKind
-from ledger.providers.configuration import Configuration
+from ledger.providers.configuration import Configuration, parse_configuration
 from ledger.providers.http_json import HttpAdapter
 from ledger.providers.reading import (
     LONGEST_DETAIL,
@@ -112,9 +112,12 @@ class SendingHttpAdapter(HttpAdapter):
 
 def http_adapter(config: object) -> Adapter:
     """The adapter of a stored configuration; one that can send where it says how."""
-    plain = HttpAdapter.configured(config)
-    send = plain.configuration.send
-    return plain if send is None else SendingHttpAdapter(plain.configuration, send)
+    configuration = parse_configuration(config)
+    if configuration.auth is not None:
+        configuration.auth.secret()
+    if configuration.send is None:
+        return HttpAdapter(configuration)
+    return SendingHttpAdapter(configuration, configuration.send)
 
 
 def _unknown(detail: str, *, reachable: bool, request_id: str = "") -> SendAnswer:

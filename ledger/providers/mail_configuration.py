@@ -88,6 +88,9 @@ class MailConfiguration:
     most_mails: int
     rate_per_s: float
 
+    def can_send(self, _tool: str) -> bool:
+        return self.send is not None
+
 
 def parse_mail_configuration(config: object) -> MailConfiguration:
     """Check the whole configuration. Raises AdapterMisconfigured at the first thing that cannot be used."""

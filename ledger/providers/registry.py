@@ -10,9 +10,8 @@ from ledger.providers.configuration import parse_configuration
 from ledger.providers.http_send import http_adapter
 from ledger.providers.mail_configuration import parse_mail_configuration
 from ledger.providers.smtp import mail_adapter
-from ledger.providers.stripe_configuration import StripeConfiguration, parse_stripe_configuration
+from ledger.providers.stripe_configuration import parse_stripe_configuration
 from ledger.providers.stripe_send import stripe_adapter
-from ledger.rules.pointers import glob_matches
 
 
 class ProviderRow(Protocol):
@@ -23,7 +22,13 @@ class ProviderRow(Protocol):
     config: Any
 
 
-CHECKS: Mapping[str, Callable[[object], object]] = {
+class Checked(Protocol):
+    """What is asked of a configuration that could be stored, whatever the adapter."""
+
+    def can_send(self, tool: str) -> bool: ...
+
+
+CHECKS: Mapping[str, Callable[[object], Checked]] = {
     "http": parse_configuration,
     "smtp": parse_mail_configuration,
     "stripe": parse_stripe_configuration,
@@ -59,19 +64,13 @@ def sender_for(provider: ProviderRow) -> SendingAdapter:
 def can_send(provider: ProviderRow, tool: str) -> bool:
     """Does its configuration say how to send what this tool (or any tool of this glob) makes? Secrets need
     not be at hand. Raises AdapterMisconfigured."""
-    check_configuration(provider.adapter, provider.config)
-    parsed = CHECKS[provider.adapter](provider.config)
-    if isinstance(parsed, StripeConfiguration):
-        return any(
-            sought.send is not None for name, sought in parsed.objects.items() if glob_matches(tool, name)
-        )
-    return getattr(parsed, "send", None) is not None
+    return check_configuration(provider.adapter, provider.config).can_send(tool)
 
 
-def check_configuration(adapter: str, config: object) -> None:
+def check_configuration(adapter: str, config: object) -> Checked:
     """Raise AdapterMisconfigured unless this could be stored. Secrets need not be at hand yet."""
     _check_known(adapter, "this provider")
-    CHECKS[adapter](config)
+    return CHECKS[adapter](config)
 
 
 def _check_known(adapter: str, whose: str) -> None:

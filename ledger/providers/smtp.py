@@ -38,10 +38,6 @@ class MailAdapter:
         self._sent = self._source(configuration.sent)
         self._bounces = self._source(configuration.bounces) if configuration.bounces else None
 
-    @property
-    def configuration(self) -> MailConfiguration:
-        return self._configuration
-
     def look_up(self, question: Question) -> LookedUp:
         """Read where sent mail is kept, from shortly before the first send until now."""
         try:

@@ -18,6 +18,7 @@ from ledger.providers.fields import (
     secret_name,
 )
 from ledger.providers.templates import problem_with_body
+from ledger.rules.pointers import glob_matches
 
 Kind = Literal["charges", "refunds", "payment_intents"]
 KINDS: tuple[Kind, ...] = ("charges", "refunds", "payment_intents")
@@ -66,6 +67,11 @@ class StripeConfiguration:
     page_size: int | None
     max_pages: int
     rate_per_s: float
+
+    def can_send(self, tool: str) -> bool:
+        """Is there a template for this tool, or for any of this glob?"""
+        names = (name for name, sought in self.objects.items() if sought.send is not None)
+        return any(glob_matches(tool, name) for name in names)
 
 
 def parse_stripe_configuration(config: object) -> StripeConfiguration:

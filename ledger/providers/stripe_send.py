@@ -126,7 +126,7 @@ def stripe_adapter(config: object) -> StripeAdapter:
     """The adapter of a stored configuration; one that can send where some tool says how."""
     configuration = parse_stripe_configuration(config)
     configuration.auth.secret()
-    sends = any(sought.send is not None for sought in configuration.objects.values())
+    sends = configuration.can_send("*")
     return SendingStripeAdapter(configuration) if sends else StripeAdapter(configuration)
 
 

@@ -13,7 +13,7 @@ import pytest
 from ledger.http import all_within
 from ledger.providers import AdapterMisconfigured, SentKind
 from ledger.rules.reconcile import LookedUpKind
-from tests.ledger.providers.mail import ARGS, id_of, question, reader, sender
+from tests.ledger.providers.mail import ARGS, configuration, id_of, question, sender
 from tests.support.mailserver import DOMAIN, PASSWORD, USER, MailServer
 
 CERTIFICATE = Path(__file__).parents[2] / "support" / "mailserver.pem"
@@ -29,7 +29,7 @@ def test_what_is_sent_is_accepted_and_found_under_the_same_reference(mail: MailS
 
 def test_every_send_of_an_operation_is_the_same_bytes(mail: MailServer) -> None:
     asked = question(first_sent_at=datetime(2026, 8, 11, 12, tzinfo=UTC), args={"cc": ["bob@example.org"]})
-    config = {"message": {**reader(mail).configuration.message, "html": "<p>{args/body}</p>"}}
+    config = {"message": {**configuration(mail)["message"], "html": "<p>{args/body}</p>"}}
     for _ in range(2):
         assert sender(mail, **config).send(asked).kind is SentKind.ACCEPTED
     stored = [path.read_bytes() for path in (mail.sent / "new").iterdir()]
