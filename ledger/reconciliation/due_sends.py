@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from datetime import timedelta
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -30,7 +30,7 @@ def put_off(rests: Mapping[str, float]) -> None:
     """Look at these again after so many seconds, so that they do not stand in the way of others."""
     for rest_s in sorted(set(rests.values())):
         resting = [attempt_id for attempt_id, wanted_s in rests.items() if wanted_s == rest_s]
-        durable(lambda resting=resting, rest_s=rest_s: _put_off(resting, rest_s))  # type: ignore[misc]
+        durable(partial(_put_off, resting, rest_s))
 
 
 def _waiting(tools: dict[int, frozenset[str]]) -> QuerySet[Attempt]:
