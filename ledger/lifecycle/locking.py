@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from ledger.events import Actor
@@ -12,6 +13,7 @@ from ledger.lifecycle.case import Case, load_case
 from ledger.lifecycle.settling import settle
 from ledger.lifecycle.values import UnknownObject
 from ledger.models import Attempt, Operation
+from ledger.rules.canonical import canonical_bytes
 from ledger.transactions import require_transaction
 
 
@@ -35,6 +37,14 @@ def locked_attempt(attempt_id: str, *, tenant_id: int | None, actor: Actor) -> I
         raise UnknownObject
     with locked_operation(found[0], tenant_id=tenant_id, actor=actor) as case:
         yield case, case.attempt(attempt_id)
+
+
+def lock_name(*parts: object) -> None:
+    """Hold this name until the transaction ends: whoever else wants it waits, though it may be no row yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [canonical_bytes(parts).decode()]
+        )
 
 
 def _lock(rows: QuerySet[Operation], tenant_id: int | None, actor: Actor) -> Case:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from django.db import connection
 from django.db.models import F, Q
 
 from ledger.authority import as_stored
 from ledger.events import SYSTEM, agent_actor
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.locking import locked_operation
+from ledger.lifecycle.locking import lock_name, locked_operation
 from ledger.lifecycle.outcomes import (
     apply_outcome,
     apply_provider_request,
@@ -82,7 +81,7 @@ def take_provider_request(
 def lock_operation_key(tenant_id: int, operation_key: str) -> None:
     """Hold the place of an operation that may not exist until the transaction ends: a fact about it and its
     intent become a queue, so that neither misses the other."""
-    _lock(["operation_key", tenant_id, operation_key])
+    lock_name("operation_key", tenant_id, operation_key)
 
 
 def join_parked(case: Case) -> None:
@@ -110,7 +109,7 @@ def _keep(fact: _Fact) -> OutcomeAnswer | Kept:
     """Keep the fact; where its operation is known after all, join it at once. One whose sender named an
     attempt is answered as kept in either case."""
     require_transaction()
-    _lock(["parked", fact.key.tenant_id])
+    lock_name("parked", fact.key.tenant_id)
     operation = _operation_of(fact)
     if operation is None:
         return Kept(replayed=not _store(fact, may_be_refused=True)[1])
@@ -212,10 +211,3 @@ def _joined(fact: ParkedFact) -> Attempt:
     if fact.attempt is None:
         raise AssertionError(f"{fact.pk} was joined under its operation's lock, and has no attempt")
     return fact.attempt
-
-
-def _lock(named: list[object]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [canonical_bytes(named).decode()]
-        )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.locking import lock_name
 from ledger.lifecycle.moves import void_approval
 from ledger.lifecycle.settled_by import to_review
 from ledger.models import Approval, Attempt, Operation
 from ledger.policies import rule_of
-from ledger.rules.canonical import canonical_bytes
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import Effect, ReviewReason
@@ -23,11 +22,7 @@ _DID_NOT_HAPPEN = (State.FAILED, State.CANCELLED, State.SUPERSEDED)
 def lock_twins(operation: Operation, *, tool: str, args_hash: str) -> None:
     """Hold tenant, tool, arguments, run and step until the transaction ends, so that twins are a queue."""
     if operation.run_id is not None and operation.step:
-        five = [operation.tenant_id, tool, args_hash, operation.run_id, operation.step]
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [canonical_bytes(five).decode()]
-            )
+        lock_name(operation.tenant_id, tool, args_hash, operation.run_id, operation.step)
 
 
 def twins_of(operation: Operation, *, tool: str, args_hash: str) -> QuerySet[Attempt]:
