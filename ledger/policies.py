@@ -24,10 +24,6 @@ class InForce:
     def rule_hash(self) -> str | None:
         return self.rule.rule_hash if self.rule else None
 
-    @property
-    def executor(self) -> str | None:
-        return self.rule.executor if self.rule else None
-
 
 def publish_policy(
     *, tenant: Tenant, document: dict[str, Any], by: User | None
