@@ -2,12 +2,13 @@
 
 import os
 
-from django.core.checks import run_checks
 from django.core.wsgi import get_wsgi_application
+
+from ledger.apps import no_fault_point_in_production
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 application = get_wsgi_application()
 
-if faults := [check for check in run_checks() if check.id == "ledger.E001"]:
+if faults := no_fault_point_in_production():
     raise SystemExit(str(faults[0]))
