@@ -29,7 +29,7 @@ from ledger.faults import fault_point
 from ledger.pulses import beat
 from ledger.rules.deliveries import TryEnd
 from ledger.rules.webhooks import headers
-from ledger.transactions import database_clock, durable, monotonic_s
+from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     secrets: dict[str, tuple[bytes, ...] | str] = {}
     for claim in claims:
         if claim.destination_id not in secrets:
-            secrets[claim.destination_id] = _secrets_of(claim.destination_id)
+            secrets[claim.destination_id] = _secrets_of(claim)
         sender.start(claim, secrets[claim.destination_id])
     report.tried += len(claims)
     if claims or not free:
@@ -216,14 +216,14 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     return under_way
 
 
-def _secrets_of(destination_id: str) -> tuple[bytes, ...] | str:
-    """What signs now; a sentence where nothing can."""
+def _secrets_of(claim: Claim) -> tuple[bytes, ...] | str:
+    """What signs at its time; a sentence where nothing can."""
     try:
-        return live_secrets(destination_id, now=database_clock())
+        return live_secrets(claim.destination_id, now=claim.at)
     except CannotUnseal as why:
         return str(why)
     except DatabaseError:
-        logger.exception("The secrets of %s could not be read", destination_id)
+        logger.exception("The secrets of %s could not be read", claim.destination_id)
         return "its secret could not be read from the database"
 
 
