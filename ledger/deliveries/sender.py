@@ -28,7 +28,7 @@ from ledger.deliveries.secrets import CannotUnseal, live_secrets
 from ledger.faults import fault_point
 from ledger.pulses import beat
 from ledger.rules.deliveries import TryEnd
-from ledger.rules.webhooks import headers
+from ledger.rules.webhooks import headers_of_delivery
 from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
@@ -234,10 +234,12 @@ def send_once(claim: Claim, secrets: tuple[bytes, ...] | str) -> Ended:
     fault_point("delivery.claimed")
     if monotonic_s() > claim.start_by_s:
         return Ended(claim, Posted(TryEnd.NOT_SENT, detail="its turn came too late"))
-    return Ended(claim, post(claim.url, headers=_headers(claim, secrets), body=claim.body))
-
-
-def _headers(claim: Claim, secrets: tuple[bytes, ...]) -> dict[str, str]:
-    signed = headers(claim.webhook_id, at=claim.at, body=claim.body, secrets=secrets)
-    replay = {"Ledger-Replay": "true"} if claim.replay else {}
-    return {"User-Agent": "interruption-ledger", "Ledger-Delivery": claim.delivery_id, **signed, **replay}
+    signed = headers_of_delivery(
+        claim.delivery_id,
+        claim.webhook_id,
+        at=claim.at,
+        body=claim.body,
+        secrets=secrets,
+        replay=claim.replay,
+    )
+    return Ended(claim, post(claim.url, headers=signed, body=claim.body))
