@@ -47,11 +47,13 @@ def claim_due(*, at_most: int) -> list[Claim]:
 
 
 def _claim(at_most: int, start_by_s: float) -> list[Claim]:
+    """Every try is written down before it is made."""
     now = database_clock()
-    free = _places(now)
-    picked = _pick(free, now=now, at_most=at_most)
-    deliveries = Delivery.objects.filter(pk__in=picked).select_related("settlement__attempt", "destination")
-    return [_take(delivery, now=now, start_by_s=start_by_s) for delivery in deliveries.order_by("next_at")]
+    picked = Delivery.objects.filter(pk__in=_pick(_places(now), now=now, at_most=at_most))
+    picked.update(lease_until=now + LEASE, lease_epoch=F("lease_epoch") + 1, tries=F("tries") + 1)
+    taken = picked.select_related("destination").order_by("next_at")
+    begun = DeliveryTry.objects.bulk_create([_try(delivery, now) for delivery in taken])
+    return [_claim_of(one, start_by_s) for one in begun]
 
 
 def _places(now: datetime) -> dict[str, int]:
@@ -111,14 +113,8 @@ def _pick(free: dict[str, int], *, now: datetime, at_most: int) -> list[str]:
         return [delivery_id for (delivery_id,) in cursor.fetchall()]
 
 
-def _take(delivery: Delivery, *, now: datetime, start_by_s: float) -> Claim:
-    """Write the try down before it is made."""
-    delivery.lease_until, delivery.lease_epoch = now + LEASE, delivery.lease_epoch + 1
-    delivery.tries += 1
-    if delivery.body is None:
-        delivery.body = frozen_body(delivery)
-    delivery.save(update_fields=["lease_until", "lease_epoch", "tries", "body"])
-    made = DeliveryTry.objects.create(
+def _try(delivery: Delivery, now: datetime) -> DeliveryTry:
+    return DeliveryTry(
         tenant_id=delivery.tenant_id,
         delivery=delivery,
         number=delivery.tries,
@@ -127,16 +123,28 @@ def _take(delivery: Delivery, *, now: datetime, start_by_s: float) -> Claim:
         at=now,
         url=delivery.destination.url,
     )
+
+
+def _claim_of(begun: DeliveryTry, start_by_s: float) -> Claim:
+    delivery = begun.delivery
     return Claim(
         delivery_id=delivery.pk,
-        try_id=made.pk,
-        epoch=delivery.lease_epoch,
+        try_id=begun.pk,
+        epoch=begun.lease_epoch,
         operation_id=delivery.operation_id,
         destination_id=delivery.destination_id,
-        url=made.url,
+        url=begun.url,
         webhook_id=delivery.webhook_id,
-        body=bytes(delivery.body),
-        replay=made.replay,
-        at=now,
+        body=_body(delivery),
+        replay=begun.replay,
+        at=begun.at,
         start_by_s=start_by_s,
     )
+
+
+def _body(delivery: Delivery) -> bytes:
+    """Frozen when it was settled, or now where that was before bodies were kept."""
+    if delivery.body is None:
+        delivery.body = frozen_body(delivery)
+        delivery.save(update_fields=["body"])
+    return bytes(delivery.body)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from ledger.deliveries.secrets import give_secret
 from ledger.events import Actor
@@ -13,6 +15,9 @@ from ledger.transactions import database_clock, require_transaction
 
 OVERLAP = timedelta(hours=24)
 """How long the secret before signs beside a new one, unless whoever rotates says otherwise."""
+
+WELL: Mapping[str, Any] = {"failures": 0, "failing_since": None, "rests_until": None}
+"""A destination without a record of failures."""
 
 
 def add_destination(
@@ -47,9 +52,8 @@ def pause(
 def resume(destination: Destination, *, actor: Actor, now: datetime, why: str = "") -> None:
     """Send it what was held, as fast as its places allow, with its record of failures forgotten."""
     require_transaction()
-    well = {"failures": 0, "failing_since": None, "rests_until": None}
     row = Destination.objects.filter(pk=destination.pk).exclude(paused_at=None)
-    if row.update(paused_at=None, paused_because="", **well):
+    if row.update(paused_at=None, paused_because="", **WELL):
         note_change(destination, "resumed", actor, now, why=why)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Case, F, Q, Value, When
 
-from ledger.deliveries.destinations import pause
+from ledger.deliveries.destinations import WELL, pause
 from ledger.events import SENDER
 from ledger.models import Destination
 from ledger.rules.deliveries import (
@@ -31,8 +31,7 @@ def note(destination: Destination, end: TryEnd, *, now: datetime) -> None:
 
 
 def _note_well(destination: Destination) -> None:
-    well = {"failures": 0, "failing_since": None, "rests_until": None}
-    Destination.objects.filter(pk=destination.pk, failures__gt=0).update(**well)
+    Destination.objects.filter(pk=destination.pk, failures__gt=0).update(**WELL)
 
 
 def _leave_alone(destination: Destination, now: datetime) -> None:

@@ -6,7 +6,7 @@ import logging
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from ledger.deliveries.moves import dead_letter
 from ledger.events import SENDER
@@ -52,14 +52,17 @@ def _change(sql: str) -> int:
 
 def end_unacknowledged(*, at_most: int = STEP) -> int:
     """Dead-letter what was received, used up its tries, and was never acknowledged in time."""
-    now = database_clock()
-    overdue = Delivery.objects.filter(
+    overdue = _overdue(database_clock()).values_list("pk", "operation_id")
+    return sum(_ended(*ids) for ids in list(overdue[:at_most]))
+
+
+def _overdue(now: datetime) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(
         Q(lease_until=None) | Q(lease_until__lte=now),
         next_at__lte=now,
         tries__gte=F("tries_before") + MOST_TRIES,
         state__in=[DeliveryState.PENDING, DeliveryState.SENT],
     )
-    return sum(_ended(*ids) for ids in list(overdue.values_list("pk", "operation_id")[:at_most]))
 
 
 def _ended(delivery_id: str, operation_id: str) -> bool:
@@ -74,18 +77,10 @@ def _ended(delivery_id: str, operation_id: str) -> bool:
 def _end(delivery_id: str, operation_id: str) -> bool:
     delivery = locked_delivery(delivery_id, operation_id)
     now = database_clock()
-    if not _is_overdue(delivery, now):
+    if not _overdue(now).filter(pk=delivery_id).exists():
         return False
     dead_letter(delivery, DeadReason.NOT_ACKNOWLEDGED, actor=SENDER, now=now)
     return True
-
-
-def _is_overdue(delivery: Delivery, now: datetime) -> bool:
-    if delivery.next_at is None or delivery.next_at > now:
-        return False
-    if delivery.lease_until is not None and delivery.lease_until > now:
-        return False
-    return delivery.tries - delivery.tries_before >= MOST_TRIES
 
 
 def locked_delivery(delivery_id: str, operation_id: str) -> Delivery:

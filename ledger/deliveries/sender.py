@@ -28,8 +28,8 @@ from ledger.deliveries.secrets import CannotUnseal, live_secrets
 from ledger.faults import fault_point
 from ledger.pulses import beat
 from ledger.rules.deliveries import TryEnd
-from ledger.rules.webhooks import headers
-from ledger.transactions import database_clock, durable, monotonic_s
+from ledger.rules.webhooks import headers_of_delivery
+from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     secrets: dict[str, tuple[bytes, ...] | str] = {}
     for claim in claims:
         if claim.destination_id not in secrets:
-            secrets[claim.destination_id] = _secrets_of(claim.destination_id)
+            secrets[claim.destination_id] = _secrets_of(claim)
         sender.start(claim, secrets[claim.destination_id])
     report.tried += len(claims)
     if claims or not free:
@@ -216,14 +216,14 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     return under_way
 
 
-def _secrets_of(destination_id: str) -> tuple[bytes, ...] | str:
-    """What signs now; a sentence where nothing can."""
+def _secrets_of(claim: Claim) -> tuple[bytes, ...] | str:
+    """What signs at its time; a sentence where nothing can."""
     try:
-        return live_secrets(destination_id, now=database_clock())
+        return live_secrets(claim.destination_id, now=claim.at)
     except CannotUnseal as why:
         return str(why)
     except DatabaseError:
-        logger.exception("The secrets of %s could not be read", destination_id)
+        logger.exception("The secrets of %s could not be read", claim.destination_id)
         return "its secret could not be read from the database"
 
 
@@ -234,10 +234,12 @@ def send_once(claim: Claim, secrets: tuple[bytes, ...] | str) -> Ended:
     fault_point("delivery.claimed")
     if monotonic_s() > claim.start_by_s:
         return Ended(claim, Posted(TryEnd.NOT_SENT, detail="its turn came too late"))
-    return Ended(claim, post(claim.url, headers=_headers(claim, secrets), body=claim.body))
-
-
-def _headers(claim: Claim, secrets: tuple[bytes, ...]) -> dict[str, str]:
-    signed = headers(claim.webhook_id, at=claim.at, body=claim.body, secrets=secrets)
-    replay = {"Ledger-Replay": "true"} if claim.replay else {}
-    return {"User-Agent": "interruption-ledger", "Ledger-Delivery": claim.delivery_id, **signed, **replay}
+    signed = headers_of_delivery(
+        claim.delivery_id,
+        claim.webhook_id,
+        at=claim.at,
+        body=claim.body,
+        secrets=secrets,
+        replay=claim.replay,
+    )
+    return Ended(claim, post(claim.url, headers=signed, body=claim.body))

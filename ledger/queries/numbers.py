@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 
 from ledger.models import Attempt, ParkedFact, Provider, Pulse, Refusal, ReviewItem
 from ledger.queries.delivery_numbers import delivery_numbers
@@ -88,13 +88,13 @@ def _of_fsck(now: datetime) -> Iterator[Number]:
 def _parked(now: datetime, scope: Scope) -> Iterator[Number]:
     """Facts about what the ledger does not know: watch them before a tenant's limit is reached."""
     facts = scope.of(ParkedFact)
+    standings = facts.aggregate(
+        waiting=Count("pk", filter=OPEN),
+        dismissed=Count("pk", filter=Q(joined_at=None, dismissed_at__isnull=False)),
+        joined=Count("joined_at"),
+    )
     waiting = facts.filter(OPEN)
     oldest = waiting.aggregate(oldest=Min("parked_at"))["oldest"]
-    standings = {
-        "waiting": waiting.count(),
-        "dismissed": facts.filter(joined_at=None).exclude(dismissed_at=None).count(),
-        "joined": facts.exclude(joined_at=None).count(),
-    }
     yield Number("ledger_parked_facts", "Facts told too early or about nothing known.", "standing", standings)
     seconds = {} if oldest is None else {"waiting": (now - oldest).total_seconds()}
     yield Number("ledger_oldest_parked_fact_seconds", "Age of the oldest that waits.", "standing", seconds)

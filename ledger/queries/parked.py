@@ -46,11 +46,6 @@ def operations_with_parked_facts(at_most: int) -> list[str]:
         return [operation_id for (operation_id,) in cursor.fetchall()]
 
 
-def waiting_facts(tenant_ids: list[int]) -> QuerySet[ParkedFact]:
-    """What never matched anything, in these tenants."""
-    return ParkedFact.objects.filter(OPEN, tenant_id__in=tenant_ids)
-
-
 _MATCHING = """
     SELECT operation.id FROM ledger_parkedfact fact JOIN ledger_operation operation
         ON operation.tenant_id = fact.tenant_id AND operation.operation_key = fact.operation_key

@@ -98,6 +98,15 @@ def headers(webhook_id: str, *, at: datetime, body: bytes, secrets: Iterable[byt
     }
 
 
+def headers_of_delivery(
+    delivery_id: str, webhook_id: str, *, at: datetime, body: bytes, secrets: Iterable[bytes], replay: bool
+) -> dict[str, str]:
+    """The same and who sends which delivery; `replay`: it ended before, and a person had it sent again."""
+    again = {"Ledger-Replay": "true"} if replay else {}
+    signed = headers(webhook_id, at=at, body=body, secrets=secrets)
+    return {"User-Agent": "interruption-ledger", "Ledger-Delivery": delivery_id, **signed, **again}
+
+
 def signature(secret: bytes, webhook_id: str, timestamp: str, body: bytes) -> str:
     """`v1,<base64>` over exactly the bytes that are sent."""
     signed = b".".join((webhook_id.encode(), timestamp.encode(), body))

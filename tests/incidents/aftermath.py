@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from django.db.models import Q
 
-from ledger.models import Attempt, Event, Operation, ReviewItem
+from ledger.fsck import run_fsck
+from ledger.models import Attempt, Event, FsckForm, Operation, ReviewItem
 from ledger.queries.history import chains_of
-from ledger.queries.invariants import broken_invariants
 from ledger.rules.states import OPEN_QUESTION, State
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock
@@ -28,7 +28,7 @@ def nothing_else_went_wrong(scene: Scene, *, strangers_acted: bool = False) -> N
     _no_wider_scopes(scene)
     _open_questions_are_owned(scene)
     _only_who_had_leave_called(scene)
-    assert list(broken_invariants()) == []
+    assert run_fsck(FsckForm.WHOLE).findings == ()
 
 
 def history_only_grew(scene: Scene) -> None:

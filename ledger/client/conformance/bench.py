@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ledger.client.conformance.effects import Effects
 from ledger.client.conformance.findings import Check, Fault
 from ledger.client.conformance.messages import Message, Signer
 from ledger.client.conformance.wire import NO_ANSWER, Wire
@@ -12,6 +13,7 @@ from ledger.client.conformance.wire import NO_ANSWER, Wire
 class Bench:
     signer: Signer
     wire: Wire
+    effects: Effects | None = None
 
     def send(
         self,

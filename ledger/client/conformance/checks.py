@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ledger.client.conformance.bench import Bench, is_2xx
-from ledger.client.conformance.effects import Effects
 from ledger.client.conformance.findings import Check, Fault
 from ledger.client.conformance.messages import Message, spellings
 from ledger.rules.webhooks import signature
@@ -14,17 +13,17 @@ AT_ONCE = 8
 TOO_LATE_S = 400  # the tolerance is 300
 
 
-def good(bench: Bench, effects: Effects | None) -> Check:
+def good(bench: Bench) -> Check:
     check = Check("a good message")
     message = bench.signer.settlement()
     if bench.accepted(check, message, "signed as the ledger signs"):
         check.expect(message.webhook_id, 1)
-        if effects is not None and not effects.applied().get(message.webhook_id):
+        if bench.effects is not None and not bench.effects.applied().get(message.webhook_id):
             check.notes.append("its effect was not there yet when 2xx came: kept durably, or answered early?")
     return check
 
 
-def spelled_otherwise(bench: Bench, _effects: Effects | None) -> Check:
+def spelled_otherwise(bench: Bench) -> Check:
     check = Check("JSON in other spellings")
     plain = bench.signer.settlement()
     refused: list[str] = []
@@ -40,7 +39,7 @@ def spelled_otherwise(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def two_secrets(bench: Bench, _effects: Effects | None) -> Check:
+def two_secrets(bench: Bench) -> Check:
     check = Check("two signatures while a secret is replaced")
     signer = bench.signer
     for what, by in {
@@ -53,7 +52,7 @@ def two_secrets(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def duplicates(bench: Bench, _effects: Effects | None) -> Check:
+def duplicates(bench: Bench) -> Check:
     check = Check("duplicates, and a replay by a person")
     message = bench.signer.settlement()
     taken = [bench.accepted(check, message, f"time {number}") for number in (1, 2, 3)]
@@ -62,7 +61,7 @@ def duplicates(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def at_once(bench: Bench, _effects: Effects | None) -> Check:
+def at_once(bench: Bench) -> Check:
     """Who is busy may say so; the one after them all is accepted."""
     check = Check(f"{AT_ONCE} duplicates at once")
     for _ in range(3):
@@ -75,7 +74,7 @@ def at_once(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def in_order(bench: Bench, _effects: Effects | None) -> Check:
+def in_order(bench: Bench) -> Check:
     check = Check("settlements in their order")
     operation = bench.signer.operation()
     for number in (1, 2, 3):
@@ -85,7 +84,7 @@ def in_order(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def late(bench: Bench, _effects: Effects | None) -> Check:
+def late(bench: Bench) -> Check:
     check = Check("an old settlement after a newer one")
     operation = bench.signer.operation()
     newer, older = (bench.signer.settlement(number, operation=operation) for number in (2, 1))
@@ -96,7 +95,7 @@ def late(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def forged(bench: Bench, _effects: Effects | None) -> Check:
+def forged(bench: Bench) -> Check:
     check = Check("forged signatures")
     for what, forge in FORGERIES.items():
         message = bench.signer.settlement()
@@ -128,7 +127,7 @@ FORGERIES: dict[str, Forgery] = {
 }
 
 
-def altered(bench: Bench, _effects: Effects | None) -> Check:
+def altered(bench: Bench) -> Check:
     check = Check("altered bodies and headers")
     message = bench.signer.settlement()
     changes = {
@@ -148,7 +147,7 @@ def altered(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def wrong_times(bench: Bench, _effects: Effects | None) -> Check:
+def wrong_times(bench: Bench) -> Check:
     check = Check("times that are long over, or far ahead")
     for what, late_s in {"old": TOO_LATE_S, "a day old": 86_400, "ahead": -TOO_LATE_S}.items():
         message = bench.signer.settlement()
@@ -162,7 +161,7 @@ def wrong_times(bench: Bench, _effects: Effects | None) -> Check:
     return check
 
 
-def not_known_yet(bench: Bench, _effects: Effects | None) -> Check:
+def not_known_yet(bench: Bench) -> Check:
     check = Check("types and members that do not exist yet")
     later = bench.signer.settlement().changed(type="ledger.operation.archived.v9")
     bench.accepted(check, later, "an unknown type", otherwise=Fault.REFUSED_UNKNOWN)
@@ -181,6 +180,6 @@ CHECKS = (
 )  # fmt: skip
 
 
-def all_checks(bench: Bench, effects: Effects | None) -> Iterator[Check]:
+def all_checks(bench: Bench) -> Iterator[Check]:
     for check in CHECKS:
-        yield check(bench, effects)
+        yield check(bench)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger.client.clock import wall_clock_s
 from ledger.rules.states import Outcome
-from ledger.rules.webhooks import SECRET_BYTES, Told, cloud_event, headers, secret_bytes
+from ledger.rules.webhooks import SECRET_BYTES, Told, cloud_event, headers_of_delivery, secret_bytes
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Signer:
     ) -> dict[str, str]:
         """Signed by these secrets, `late_s` seconds ago."""
         at = self._now() - timedelta(seconds=late_s)
-        signed = headers(message.webhook_id, at=at, body=message.body, secrets=by or [self.secret])
-        again = {"Ledger-Replay": "true"} if replay else {}
-        delivery = message.webhook_id.replace("msg_", "dlv_")
-        return {"User-Agent": "interruption-ledger", "Ledger-Delivery": delivery, **signed, **again}
+        delivery_id, known = message.webhook_id.replace("msg_", "dlv_"), by or [self.secret]
+        return headers_of_delivery(
+            delivery_id, message.webhook_id, at=at, body=message.body, secrets=known, replay=replay
+        )
 
 
 def spellings(body: bytes) -> dict[str, bytes]:

@@ -28,10 +28,10 @@ def check_consumer(
     """Check the endpoint. `start` is a command that runs the consumer, which is killed `kills` times and a
     few more; `settle_s` is what a consumer that works later has for it. Raises ConsumerAway,
     EffectsUnreadable, and ValueError where the secret is none."""
-    bench = Bench(Signer(secret), Wire(url, timeout_s=timeout_s))
+    bench = Bench(Signer(secret), Wire(url, timeout_s=timeout_s), effects)
     with _running(start, url, timeout_s) as process:
         try:
-            checks = _checked(bench, effects)
+            checks = _checked(bench)
             if effects is not None:
                 _settled(checks, effects, settle_s)
             if process is not None and kills:
@@ -56,10 +56,10 @@ def _running(start: str, url: str, timeout_s: float) -> Iterator[Process | None]
         process.close()
 
 
-def _checked(bench: Bench, effects: Effects | None) -> list[Check]:
+def _checked(bench: Bench) -> list[Check]:
     if bench.wire.post({}, b"") == NO_ANSWER:
         raise ConsumerAway(f"nothing answers at {bench.wire.url}")
-    return list(all_checks(bench, effects))
+    return list(all_checks(bench))
 
 
 def _judge(checks: list[Check], effects: Effects, settle_s: float) -> None:

@@ -25,7 +25,6 @@ from ledger.queries.invariants import (
     tenancy,
 )
 from ledger.queries.invariants.scope import Broken, Check, Scope
-from ledger.queries.snapshot import one_snapshot
 
 OF_THE_SYSTEM: list[Check] = [*tenancy.OF_THE_SYSTEM, *system.CHECKS]
 """Asked once, whatever the scope; the apps above add theirs with `register_checks`."""
@@ -63,14 +62,8 @@ def register_checks(*checks: Check) -> None:
             INVARIANTS.append(check)
 
 
-def broken_invariants(tenant: Tenant | None = None) -> Iterator[Finding]:
-    """Every finding, in a fixed order, seen in one read-only snapshot. Call it outside any transaction."""
-    with one_snapshot():
-        yield from findings(tenant)
-
-
 def findings(tenant: Tenant | None = None) -> Iterator[Finding]:
-    """Every finding, as the transaction of the caller sees the ledger."""
+    """Every finding, in a fixed order, as the transaction of the caller sees the ledger."""
     scope, slugs = Scope(tenant.pk if tenant else None), tenant_slugs()
     for check in INVARIANTS:
         yield from findings_of(check, scope, slugs)

@@ -8,7 +8,8 @@ from typing import Any
 from django.apps import apps
 from django.db import close_old_connections, connection
 
-from ledger.queries.invariants import broken_invariants
+from ledger.fsck import run_fsck
+from ledger.models import FsckForm
 from tests.crash.suite import tenants, verdict
 from tests.crash.suite.children import Line
 from tests.crash.suite.plan import plan_from
@@ -56,7 +57,8 @@ def _judge(command: dict[str, Any], _provider_url: str) -> Any:
 
 def _check_everything(_command: dict[str, Any], _provider_url: str) -> list[str]:
     """The whole fsck, over all tenants and the database itself."""
-    return [f"{found.invariant} {found.subject_id}: {found.detail}" for found in broken_invariants()]
+    found = run_fsck(FsckForm.WHOLE).findings
+    return [f"{finding.invariant} {finding.subject_id}: {finding.detail}" for finding in found]
 
 
 def _empty(_command: dict[str, Any], _provider_url: str) -> None:

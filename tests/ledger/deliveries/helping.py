@@ -12,8 +12,8 @@ from ledger.deliveries.claiming import Claim, claim_due
 from ledger.deliveries.posting import Posted
 from ledger.deliveries.recording import Ended, record_ends
 from ledger.events import SYSTEM
-from ledger.models import Delivery, Destination, Event
-from ledger.queries.invariants import broken_invariants
+from ledger.fsck import run_fsck
+from ledger.models import Delivery, Destination, Event, FsckForm
 from ledger.rules.deliveries import Line, TryEnd, state_after
 from ledger.transactions import database_clock, durable
 from tests.support import make
@@ -98,7 +98,7 @@ def redelivered(people: Cast, delivery: Delivery) -> None:
 
 def all_is_well() -> None:
     """Every invariant holds, and each delivery is what its events add up to."""
-    assert list(broken_invariants()) == []
+    assert run_fsck(FsckForm.WHOLE).findings == ()
     for delivery in Delivery.objects.all():
         assert state_after(map(Line, lines_of(delivery))) == delivery.state
 
