@@ -11,15 +11,15 @@ from ledger.deliveries.redelivering import MOST_IN_A_PLAN
 from ledger.models import Delivery, Destination, User
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.door import NotVisible
 from review.queries.deliveries import delivery_counts, ended_with
 from review.queries.delivery_rows import destination_name
 from review.queries.delivery_values import DeliveryCounts, DestinationName
 from review.queries.delivery_words import END_WORDS, NEVER_TRIED, end_words
+from review.queries.destinations import enter_destination
 from review.queries.redeliveries import PlanRow, newest_plans
 from review.queries.tenants import tenants_of, tenants_where
 from review.queries.values import BadFilter, TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 MOST_GROUPS = 500
 
@@ -109,11 +109,7 @@ def enter_dead_letters(user: User, chosen: DeadFilter) -> tuple[Destination, Rig
         raise BadFilter("destination", "Say which dead letters: an empty filter is never redelivered.")
     if chosen.error and chosen.error not in END_WORDS:
         raise BadFilter("error", f"There is no class of error “{chosen.error}”.")
-    destination = Destination.objects.select_related("tenant").filter(pk=chosen.destination).first()
-    rights = rights_of(user, destination.tenant) if destination is not None else Rights()
-    if destination is None or not rights.view:
-        raise NotVisible(chosen.destination)
-    return destination, rights
+    return enter_destination(user, chosen.destination)
 
 
 def to_freeze(user: User, chosen: DeadFilter) -> ToFreeze:

@@ -12,7 +12,7 @@ from ledger.rules.deliveries import TryEnd
 from ledger.rules.masks import Veil
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock, one_reading
-from review.door import RIGHT_WORDS, NotVisible
+from review.door import enter_row, right_needed
 from review.queries.arguments import indented
 from review.queries.delivery_rows import RELATED, delivery_row
 from review.queries.delivery_values import (
@@ -28,7 +28,7 @@ from review.queries.history import event_view
 from review.queries.marked import deceptive_characters, marked_text
 from review.queries.page import EventView
 from review.queries.values import BadFilter
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 NEWEST_TRIES = 100
 NEWEST_ACKS = 20
@@ -39,11 +39,7 @@ LONGEST_TRY_NUMBER = 9
 def enter_delivery(user: User, delivery_id: str) -> tuple[Delivery, Rights]:
     """The delivery, if this person may see it. Raises `NotVisible`."""
     rows = Delivery.objects.select_related(*RELATED, "settlement__attempt__policy", "owner_group")
-    delivery = rows.filter(pk=delivery_id).first()
-    rights = rights_of(user, delivery.tenant) if delivery is not None else Rights()
-    if delivery is None or not rights.view:
-        raise NotVisible(delivery_id)
-    return delivery, rights
+    return enter_row(user, rows.filter(pk=delivery_id).first(), delivery_id)
 
 
 def delivery_page(user: User, delivery_id: str, *, shown_try: str = "") -> DeliveryPage:
@@ -180,5 +176,4 @@ def _dead_letter(delivery: Delivery, rights: Rights, now: datetime) -> PressView
 
 
 def _no_right(delivery: Delivery, rights: Rights) -> str:
-    words = f"You need the right to {RIGHT_WORDS['decide_work']} in {delivery.tenant.name}."
-    return "" if rights.decide else words
+    return "" if rights.decide else right_needed(delivery.tenant, "decide_work")

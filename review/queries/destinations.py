@@ -14,7 +14,7 @@ from ledger.models import Delivery, Destination, DestinationChange, DestinationS
 from ledger.queries.delivery_times import TIMES, WINDOW, acknowledged_within_s, settled_since
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.door import NotVisible
+from review.door import enter_row
 from review.queries.cursor import after, read_cursor, write_cursor
 from review.queries.deliveries import delivery_counts
 from review.queries.delivery_values import DeliveryCounts, PressView
@@ -23,7 +23,7 @@ from review.queries.destination_presses import presses_of
 from review.queries.marked import Segment, marked_text
 from review.queries.tenants import tenant_view, tenants_of, tenants_where
 from review.queries.values import TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 PAGE_SIZE = 100
 NEWEST_CHANGES = 100
@@ -154,10 +154,7 @@ def destinations_page(user: User, *, cursor: str = "") -> DestinationsPage:
 def enter_destination(user: User, destination_id: str) -> tuple[Destination, Rights]:
     """The destination, if this person may see it. Raises `NotVisible`."""
     found = Destination.objects.select_related("tenant").filter(pk=destination_id).first()
-    rights = rights_of(user, found.tenant) if found is not None else Rights()
-    if found is None or not rights.view:
-        raise NotVisible(destination_id)
-    return found, rights
+    return enter_row(user, found, destination_id)
 
 
 def destination_page(user: User, destination_id: str) -> DestinationPage:

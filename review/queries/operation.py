@@ -11,7 +11,7 @@ from ledger.models import Attempt, Operation, User
 from ledger.queries.arguments import sentence_of, stored_args
 from ledger.rules.masks import Veil, veil_of
 from ledger.rules.policy import Rule
-from review.door import NotVisible
+from review.door import enter_row
 from review.queries.history import chain_views, event_view
 from review.queries.lane_values import Lanes
 from review.queries.lanes import lanes_of
@@ -20,7 +20,7 @@ from review.queries.page import AttemptView, EventView
 from review.queries.tenants import tenant_view
 from review.queries.urgency import rules_of_pairs
 from review.queries.values import BadFilter, TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 EVENTS_A_PAGE = 100
 LONGEST_NUMBER = 9
@@ -50,10 +50,8 @@ class OperationPage:
 
 def operation_page(user: User, operation_id: str, *, before: str = "") -> OperationPage:
     """Raises `NotVisible`, and `BadFilter` where `before` is no number of an event."""
-    operation = Operation.objects.select_related("tenant", "run").filter(pk=operation_id).first()
-    rights = rights_of(user, operation.tenant) if operation is not None else Rights()
-    if operation is None or not rights.view:
-        raise NotVisible(operation_id)
+    found = Operation.objects.select_related("tenant", "run").filter(pk=operation_id).first()
+    operation, rights = enter_row(user, found, operation_id)
     case = unlocked_case(operation)
     rules = rules_of_pairs({(attempt.policy_id, attempt.tool) for attempt in case.attempts}).rules
     veil = _veil_over_all(

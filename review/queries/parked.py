@@ -13,14 +13,14 @@ from ledger.queries.parked import OPEN, parked_now
 from ledger.rules.parking import MOST_FACTS
 from ledger.rules.vocabulary import FactKind
 from ledger.transactions import database_clock
-from review.door import NotVisible
+from review.door import enter_row
 from review.models import TenantPermission
 from review.queries.cursor import after, read_cursor, write_cursor
 from review.queries.marked import Segment, marked_text
 from review.queries.parked_candidates import CandidateView, candidates_of
 from review.queries.tenants import tenant_view, tenants_of
 from review.queries.values import TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 PAGE_SIZE = 50
 OLDEST_FIRST = ("parked_at", "pk")
@@ -149,10 +149,7 @@ def parked_count(user: User) -> int:
 def enter_fact(user: User, fact_id: str) -> tuple[ParkedFact, Rights]:
     """The fact, if this person may see it. Raises `NotVisible`."""
     fact = _with_notes(ParkedFact.objects.filter(pk=fact_id)).first()
-    rights = rights_of(user, fact.tenant) if fact is not None else Rights()
-    if fact is None or not rights.view:
-        raise NotVisible(fact_id)
-    return fact, rights
+    return enter_row(user, fact, fact_id)
 
 
 def parked_fact_page(user: User, fact_id: str) -> ParkedFactPage:

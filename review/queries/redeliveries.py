@@ -11,13 +11,13 @@ from django.db.models import Count, F, Q
 from ledger.models import Destination, PlannedRedelivery, RedeliveryPlan, User
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.door import RIGHT_WORDS, NotVisible
+from review.door import enter_row, right_needed
 from review.queries.cursor import after, read_cursor, write_cursor
 from review.queries.delivery_values import PressView
 from review.queries.delivery_words import END_WORDS
 from review.queries.tenants import tenant_view
 from review.queries.values import TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 PAGE_SIZE = 50
 NEWEST_PLANS = 10
@@ -94,11 +94,8 @@ class PlanPage:
 
 def enter_plan(user: User, plan_id: str) -> tuple[RedeliveryPlan, Rights]:
     """The plan, if this person may see it. Raises `NotVisible`."""
-    plan = RedeliveryPlan.objects.select_related("tenant", "by", "cancelled_by").filter(pk=plan_id).first()
-    rights = rights_of(user, plan.tenant) if plan is not None else Rights()
-    if plan is None or not rights.view:
-        raise NotVisible(plan_id)
-    return plan, rights
+    plans = RedeliveryPlan.objects.select_related("tenant", "by", "cancelled_by")
+    return enter_row(user, plans.filter(pk=plan_id).first(), plan_id)
 
 
 def newest_plans(tenant_ids: list[int]) -> tuple[PlanRow, ...]:
@@ -248,5 +245,5 @@ def _cancel(plan: RedeliveryPlan, rights: Rights, waiting: int) -> PressView:
     says = f"Leaves what has not had its turn yet ({waiting}) as it is; what was made due goes out."
     why = "" if _standing(plan) == "running" else "It has ended."
     if not rights.decide:
-        why = f"You need the right to {RIGHT_WORDS['decide_work']} in {plan.tenant.name}."
+        why = right_needed(plan.tenant, "decide_work")
     return PressView("cancel", "Cancel the plan", says, why)
