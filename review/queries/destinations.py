@@ -15,7 +15,7 @@ from ledger.queries.delivery_times import TIMES, WINDOW, acknowledged_within_s, 
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
 from review.door import enter_row
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.cursor import page_at, place_of
 from review.queries.deliveries import delivery_counts
 from review.queries.delivery_values import DeliveryCounts, PressView
 from review.queries.delivery_words import CHANGE_WORDS, END_WORDS, PAUSE_WORDS
@@ -136,17 +136,14 @@ def destinations_page(user: User, *, cursor: str = "") -> DestinationsPage:
     ids = [tenant.id for tenant in tenants]
     now = database_clock()
     found = Destination.objects.filter(tenant_id__in=ids).select_related("tenant")
-    if cursor:
-        found = found.filter(after(BY_NAME, read_cursor(_LIST, cursor)[1]))
-    rows = list(found.order_by(*BY_NAME)[: PAGE_SIZE + 1])
-    page, more = rows[:PAGE_SIZE], len(rows) > PAGE_SIZE
+    page, next_cursor = page_at(place_of(_LIST, cursor, now), found, BY_NAME, PAGE_SIZE)
     administered = tenants_where(user, "administer")
     return DestinationsPage(
         rows=_rows(page, now),
         tenants=tenants,
         may_add_to=tuple(tenant for tenant in tenants if tenant.id in administered),
         counts=delivery_counts(ids),
-        next_cursor=write_cursor(_LIST, now, [page[-1].name, page[-1].pk]) if more else None,
+        next_cursor=next_cursor,
         as_of=now,
     )
 

@@ -15,7 +15,7 @@ from ledger.rules.vocabulary import FactKind
 from ledger.transactions import database_clock
 from review.door import enter_row
 from review.models import TenantPermission
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.cursor import page_at, place_of
 from review.queries.marked import Segment, marked_text
 from review.queries.parked_candidates import CandidateView, candidates_of
 from review.queries.tenants import tenant_view, tenants_of
@@ -122,8 +122,8 @@ def parked_page(user: User, *, dismissed: bool = False, cursor: str = "") -> Par
     tenants = tenants_of(user)
     ids = [tenant.id for tenant in tenants]
     now = database_clock()
-    listed, more = _listed(ids, dismissed=dismissed, cursor=cursor)
-    last = listed[-1] if more else None
+    place = place_of("parked-dismissed" if dismissed else "parked", cursor, now)
+    listed, next_cursor = page_at(place, _shown(ids, dismissed=dismissed), OLDEST_FIRST, PAGE_SIZE)
     return ParkedPage(
         dismissed=dismissed,
         rows=tuple(_row(fact) for fact in listed),
@@ -131,9 +131,7 @@ def parked_page(user: User, *, dismissed: bool = False, cursor: str = "") -> Par
         waiting=ParkedFact.objects.filter(OPEN, tenant_id__in=ids).count(),
         filling=tuple(_filling(tenants)),
         most_facts=MOST_FACTS,
-        next_cursor=write_cursor(_name(dismissed=dismissed), now, [last.parked_at, last.pk])
-        if last
-        else None,
+        next_cursor=next_cursor,
         as_of=now,
     )
 
@@ -169,17 +167,9 @@ def parked_fact_page(user: User, fact_id: str) -> ParkedFactPage:
     )
 
 
-def _listed(tenant_ids: list[int], *, dismissed: bool, cursor: str) -> tuple[list[ParkedFact], bool]:
+def _shown(tenant_ids: list[int], *, dismissed: bool) -> QuerySet[ParkedFact]:
     shown = Q(joined_at=None, dismissed_at__isnull=False) if dismissed else OPEN
-    facts = _with_notes(ParkedFact.objects.filter(shown, tenant_id__in=tenant_ids))
-    if cursor:
-        facts = facts.filter(after(OLDEST_FIRST, read_cursor(_name(dismissed=dismissed), cursor)[1]))
-    found = list(facts.order_by(*OLDEST_FIRST)[: PAGE_SIZE + 1])
-    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
-
-
-def _name(*, dismissed: bool) -> str:
-    return "parked-dismissed" if dismissed else "parked"
+    return _with_notes(ParkedFact.objects.filter(shown, tenant_id__in=tenant_ids))
 
 
 def _with_notes(facts: QuerySet[ParkedFact]) -> QuerySet[ParkedFact]:

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 
 from ledger.models import Destination, PlannedRedelivery, RedeliveryPlan, User
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
 from review.door import enter_row, right_needed
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.cursor import page_at, place_of
 from review.queries.delivery_values import PressView
 from review.queries.delivery_words import END_WORDS
 from review.queries.tenants import tenant_view
@@ -124,7 +124,8 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
     now = database_clock()
     counts = _counts(plan)
     waiting = Counter({state: n for (done, _, state), n in counts.items() if not done})
-    lines, more = _lines(plan, cursor)
+    place = place_of(f"plan:{plan.pk}", cursor, now)
+    lines, next_cursor = page_at(place, _lines(plan), BY_POSITION, PAGE_SIZE)
     destination = _destination(plan)
     return PlanPage(
         plan_id=plan.pk,
@@ -148,7 +149,7 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
         made_due_now=_made_due_now(counts),
         paused=destination is not None and destination.paused_at is not None,
         lines=tuple(_line(line, plan) for line in lines),
-        next_cursor=write_cursor(_list_name(plan), now, [lines[-1].position]) if more else None,
+        next_cursor=next_cursor,
         cancel=_cancel(plan, rights, waiting.total()),
         rights=rights,
         as_of=now,
@@ -184,16 +185,8 @@ def _made_due_now(counts: Counts) -> tuple[tuple[DeliveryState, int], ...]:
     return tuple((state, found[state]) for state in DeliveryState if found[state])
 
 
-def _lines(plan: RedeliveryPlan, cursor: str) -> tuple[list[PlannedRedelivery], bool]:
-    rows = plan.lines.select_related("delivery__operation", "delivery__destination").defer("delivery__body")
-    if cursor:
-        rows = rows.filter(after(BY_POSITION, read_cursor(_list_name(plan), cursor)[1]))
-    found = list(rows.order_by(*BY_POSITION)[: PAGE_SIZE + 1])
-    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
-
-
-def _list_name(plan: RedeliveryPlan) -> str:
-    return f"plan:{plan.pk}"
+def _lines(plan: RedeliveryPlan) -> QuerySet[PlannedRedelivery]:
+    return plan.lines.select_related("delivery__operation", "delivery__destination").defer("delivery__body")
 
 
 def _line(line: PlannedRedelivery, plan: RedeliveryPlan) -> LineView:

@@ -69,11 +69,11 @@ def _in_force(snapshots: Iterable[PolicySnapshot]) -> QuerySet[PolicySnapshot]:
     return newest_first.distinct("tenant_id")
 
 
-def by_urgency(items: QuerySet[ReviewItem], rules: RulesOfList, as_of: datetime) -> QuerySet[ReviewItem]:
-    """The list in its order. `as_of` decides what is overdue, so that pages of one list agree."""
+def with_urgency(items: QuerySet[ReviewItem], rules: RulesOfList, as_of: datetime) -> QuerySet[ReviewItem]:
+    """The list with the columns of its ORDER. `as_of` decides what is overdue, so that its pages agree."""
     return items.annotate(
         late=_flag(Q(due_at__lte=as_of)), calm=_flag(rules.risky()), window_end=_window_end(rules)
-    ).order_by(*ORDER)
+    )
 
 
 def _flag(holds: Q) -> Case:
