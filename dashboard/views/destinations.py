@@ -25,7 +25,7 @@ from review.destinations import BadDestination, DestinationRefused
 from review.door import NotPermitted
 from review.queries import BadFilter
 from review.queries.delivery_words import ACK_WORDS
-from review.queries.destinations import DestinationPage, destination_page, destinations_page
+from review.queries.destinations import DestinationPage, destination_page, destinations_page, may_add_to
 
 TEMPLATE = "dashboard/destination.html"
 FORMS: dict[str, type[forms.Form]] = {
@@ -68,7 +68,7 @@ def destination(request: Request, destination_id: str) -> HttpResponse:
 @requires("administer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_destination(request: Request) -> HttpResponse:
-    tenants = destinations_page(request.user).may_add_to
+    tenants = may_add_to(request.user)
     if not tenants:
         refusal = NotPermitted(ADDING_NEEDS, granted_by=())
         back = reverse("destinations")

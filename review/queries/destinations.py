@@ -137,15 +137,19 @@ def destinations_page(user: User, *, cursor: str = "") -> DestinationsPage:
     now = database_clock()
     found = Destination.objects.filter(tenant_id__in=ids).select_related("tenant")
     page, next_cursor = page_at(place_of(_LIST, cursor, now), found, BY_NAME, PAGE_SIZE)
-    administered = tenants_where(user, "administer")
     return DestinationsPage(
         rows=_rows(page, now),
         tenants=tenants,
-        may_add_to=tuple(tenant for tenant in tenants if tenant.id in administered),
+        may_add_to=_administered(user, tenants),
         counts=delivery_counts(ids),
         next_cursor=next_cursor,
         as_of=now,
     )
+
+
+def may_add_to(user: User) -> tuple[TenantView, ...]:
+    """The tenants this person may add a destination to."""
+    return _administered(user, tenants_of(user))
 
 
 def enter_destination(user: User, destination_id: str) -> tuple[Destination, Rights]:
@@ -183,6 +187,11 @@ def newest_secret(destination_id: str) -> str:
     """Which secret a rotation replaces; empty where there is none."""
     last = DestinationSecret.objects.filter(destination_id=destination_id).order_by("-pk")
     return str(last.values_list("pk", flat=True).first() or "")
+
+
+def _administered(user: User, tenants: tuple[TenantView, ...]) -> tuple[TenantView, ...]:
+    administered = tenants_where(user, "administer")
+    return tuple(tenant for tenant in tenants if tenant.id in administered)
 
 
 def _rows(destinations: list[Destination], now: datetime) -> tuple[DestinationRow, ...]:

@@ -14,11 +14,10 @@ from ledger.rules.parking import MOST_FACTS
 from ledger.rules.vocabulary import FactKind
 from ledger.transactions import database_clock
 from review.door import enter_row
-from review.models import TenantPermission
 from review.queries.cursor import page_at, place_of
 from review.queries.marked import Segment, marked_text
 from review.queries.parked_candidates import CandidateView, candidates_of
-from review.queries.tenants import tenant_view, tenants_of
+from review.queries.tenants import held_by, tenant_view, tenants_of
 from review.queries.values import TenantView
 from review.rights import Rights
 
@@ -138,9 +137,7 @@ def parked_page(user: User, *, dismissed: bool = False, cursor: str = "") -> Par
 
 def parked_count(user: User) -> int:
     """How many facts wait in the tenants of this person; one query."""
-    seen = TenantPermission.objects.filter(
-        user_id=user.pk, user__is_active=True, permission__codename="view_work"
-    ).values("content_object_id")
+    seen = held_by(user, "view_work").values("content_object_id")
     return ParkedFact.objects.filter(OPEN, tenant_id__in=seen).count()
 
 
