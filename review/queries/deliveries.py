@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from ledger.models import Delivery, Destination, User
 from ledger.rules.states import DeliveryState
@@ -15,9 +15,10 @@ from review.queries.delivery_values import (
     DeliveryFilters,
     DestinationName,
 )
-from review.queries.delivery_words import NEVER_TRIED
+from review.queries.delivery_words import END_WORDS, NEVER_TRIED
 from review.queries.tenants import tenants_of
 from review.queries.urgency import rules_of_pairs
+from review.queries.values import BadFilter
 
 PAGE_SIZE = 50
 MOST_TO_CHOOSE = 200
@@ -52,9 +53,19 @@ def destinations_to_choose(tenant_ids: list[int]) -> tuple[DestinationName, ...]
 
 def delivery_counts(tenant_ids: list[int]) -> DeliveryCounts:
     """Two queries."""
-    dead = Delivery.objects.filter(tenant_id__in=tenant_ids, state=DeliveryState.DEAD_LETTERED)
     paused = Destination.objects.filter(tenant_id__in=tenant_ids).exclude(paused_at=None)
-    return DeliveryCounts(dead_letters=dead.count(), paused=paused.aggregate(n=Count("pk"))["n"])
+    return DeliveryCounts(dead_letters=dead_letters_in(tenant_ids).count(), paused=paused.count())
+
+
+def dead_letters_in(tenant_ids: list[int]) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(tenant_id__in=tenant_ids, state=DeliveryState.DEAD_LETTERED)
+
+
+def known_error(value: str) -> str:
+    """The class of error a filter names. Raises `BadFilter` for one nobody knows."""
+    if value not in END_WORDS:
+        raise BadFilter("error", f"There is no class of error “{value}”.")
+    return value
 
 
 def ended_with(errors: tuple[str, ...]) -> Q:

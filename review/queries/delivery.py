@@ -27,13 +27,12 @@ from review.queries.delivery_words import END_WORDS
 from review.queries.history import event_view
 from review.queries.marked import deceptive_characters, marked_text
 from review.queries.page import EventView
-from review.queries.values import BadFilter
+from review.queries.values import BadFilter, number_in
 from review.rights import Rights
 
 NEWEST_TRIES = 100
 NEWEST_ACKS = 20
 NEWEST_EVENTS = 50
-LONGEST_TRY_NUMBER = 9
 
 
 def enter_delivery(user: User, delivery_id: str) -> tuple[Delivery, Rights]:
@@ -55,7 +54,6 @@ def delivery_page(user: User, delivery_id: str, *, shown_try: str = "") -> Deliv
     return DeliveryPage(
         row=delivery_row(delivery, rule, now),
         webhook_id=delivery.webhook_id,
-        url=delivery.destination.url,
         ack=delivery.destination.ack,
         held=delivery.held_at is not None,
         dead_at=delivery.dead_at if delivery.state == DeliveryState.DEAD_LETTERED else None,
@@ -103,12 +101,11 @@ def _is_under_way(made: DeliveryTry, delivery: Delivery, now: datetime) -> bool:
     return made.ended_as is None and holds_lease and delivery.lease_until > now  # type: ignore[operator]
 
 
-def _shown(delivery: Delivery, number: str, veil: Veil, now: datetime) -> TryView | None:
-    if number and not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_TRY_NUMBER):
-        raise BadFilter("try", "A try has a number.")
+def _shown(delivery: Delivery, asked_for: str, veil: Veil, now: datetime) -> TryView | None:
+    number = number_in("try", asked_for, "A try has a number.")
     tries = delivery.sent_tries.order_by("-number")
-    made = tries.filter(number=int(number)).first() if number else tries.first()
-    if made is None and number:
+    made = tries.first() if number is None else tries.filter(number=number).first()
+    if made is None and number is not None:
         raise BadFilter("try", f"This delivery has no try {number}.")
     return None if made is None else _try_view(made, delivery, veil, now)
 

@@ -122,10 +122,6 @@ class DestinationPage:
     rights: Rights
     as_of: datetime
 
-    @property
-    def tenant(self) -> TenantView:
-        return self.row.tenant
-
     def press(self, kind: str) -> PressView | None:
         return next((press for press in self.presses if press.kind == kind), None)
 

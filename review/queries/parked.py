@@ -10,7 +10,6 @@ from django.db.models import Count, Q, QuerySet
 
 from ledger.models import ParkedFact, ParkedNote, User
 from ledger.queries.parked import OPEN, parked_now
-from ledger.rules.parking import MOST_FACTS
 from ledger.rules.vocabulary import FactKind
 from ledger.transactions import database_clock
 from review.door import enter_row
@@ -86,7 +85,6 @@ class ParkedPage:
     tenants: tuple[TenantView, ...]
     waiting: int
     filling: tuple[Filling, ...]
-    most_facts: int
     next_cursor: str | None
     as_of: datetime
 
@@ -129,7 +127,6 @@ def parked_page(user: User, *, dismissed: bool = False, cursor: str = "") -> Par
         tenants=tenants,
         waiting=ParkedFact.objects.filter(OPEN, tenant_id__in=ids).count(),
         filling=tuple(_filling(tenants)),
-        most_facts=MOST_FACTS,
         next_cursor=next_cursor,
         as_of=now,
     )

@@ -29,7 +29,6 @@ class PlanRow:
     """One plan in a line. `standing`: running, cancelled or finished."""
 
     plan_id: str
-    tenant: TenantView
     by: str
     why: str
     standing: str
@@ -63,7 +62,6 @@ class PlanPage:
     rate_per_s: float
     chosen_by: tuple[tuple[str, str], ...]
     created_at: datetime
-    next_at: datetime | None
     cancelled_at: datetime | None
     cancelled_by: str
     finished_at: datetime | None
@@ -101,12 +99,11 @@ def enter_plan(user: User, plan_id: str) -> tuple[RedeliveryPlan, Rights]:
 def newest_plans(tenant_ids: list[int]) -> tuple[PlanRow, ...]:
     """The newest ten of these tenants; one query."""
     done = Count("lines", filter=Q(lines__done_at__isnull=False))
-    plans = RedeliveryPlan.objects.filter(tenant_id__in=tenant_ids).select_related("tenant", "by")
+    plans = RedeliveryPlan.objects.filter(tenant_id__in=tenant_ids).select_related("by")
     counted = plans.annotate(total=Count("lines"), done=done).order_by("-pk")[:NEWEST_PLANS]
     return tuple(
         PlanRow(
             plan_id=plan.pk,
-            tenant=tenant_view(plan.tenant),
             by=plan.by.get_username(),
             why=plan.why,
             standing=_standing(plan),
@@ -135,7 +132,6 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
         rate_per_s=plan.rate_per_s,
         chosen_by=_chosen_by(plan, destination),
         created_at=plan.created_at,
-        next_at=plan.next_at,
         cancelled_at=plan.cancelled_at,
         cancelled_by=plan.cancelled_by.get_username() if plan.cancelled_by else "",
         finished_at=plan.finished_at,
