@@ -30,15 +30,6 @@ def kept(query: QueryDict, **changes: str | None) -> str:
     return kept_query(query, FIELDS, **changes)
 
 
-def shown_values(query: QueryDict) -> dict[str, str]:
-    """What stands in each field of the form."""
-    return {name: one_value(query, name) for name in FIELDS}
-
-
-def is_filtered(query: QueryDict) -> bool:
-    return any(several_values(query, name) for name in FIELDS if name != "cursor")
-
-
 def _state(value: str) -> DeliveryState:
     try:
         return DeliveryState(value)

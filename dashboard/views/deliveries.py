@@ -13,6 +13,7 @@ from dashboard import delivery_filters as filters
 from dashboard import refusals
 from dashboard.access import requires
 from dashboard.asks import Asked
+from dashboard.filters import is_filtered, pages, shown_values
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
 from ledger.rules.states import DeliveryState
@@ -42,7 +43,6 @@ def delivery_list(request: Request) -> HttpResponse:
         return refusals.unreadable(request, error, whole=reverse("deliveries"), section=SECTION)
     if not found.tenants:
         return refusals.no_tenants(request, section=SECTION)
-    cursor = found.next_cursor
     context = {
         "page": found,
         "counts": found.counts,
@@ -50,11 +50,10 @@ def delivery_list(request: Request) -> HttpResponse:
         "section": SECTION,
         "whole_section": True,
         "tab": "deliveries",
-        "shown": filters.shown_values(request.GET),
-        "filtered": filters.is_filtered(request.GET),
+        "shown": shown_values(request.GET, filters.FIELDS),
+        "filtered": is_filtered(request.GET, filters.FIELDS),
         "query": filters.kept(request.GET),
-        "next_page": filters.kept(request.GET, cursor=cursor) if cursor else "",
-        "first_page": (filters.kept(request.GET, cursor=None) or "?") if request.GET.get("cursor") else "",
+        **pages(request.GET, found.next_cursor, filters.FIELDS),
         "states": tuple(DeliveryState),
         "errors": tuple(END_WORDS.items()),
     }

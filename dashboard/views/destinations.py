@@ -9,14 +9,13 @@ from typing import Any
 from django import forms
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import refusals
 from dashboard.access import requires
 from dashboard.asks import Asked
 from dashboard.delivery_forms import DestinationForm, NothingToType, RotateForm
-from dashboard.filters import one_value
+from dashboard.filters import one_value, pages
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
 from dashboard.views.deliveries import SECTION
@@ -53,8 +52,7 @@ def destination_list(request: Request) -> HttpResponse:
         "as_of": found.as_of,
         "section": SECTION,
         "tab": "destinations",
-        "next_page": f"?{urlencode({'cursor': found.next_cursor})}" if found.next_cursor else "",
-        "first_page": "?" if request.GET.get("cursor") else "",
+        **pages(request.GET, found.next_cursor),
     }
     return page(request, "dashboard/destinations.html", context)
 
