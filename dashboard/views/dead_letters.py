@@ -119,5 +119,6 @@ def _plan_context(request: Request, found: PlanPage) -> dict[str, Any]:
         "page": found,
         "as_of": found.as_of,
         "section": SECTION,
+        "presses": [(found.cancel, reverse("cancel_plan", args=[found.plan_id]))],
         **pages(request.GET, found.next_cursor),
     }

@@ -24,7 +24,7 @@ from review.queries import BadFilter
 from review.queries.deliveries import deliveries_page
 from review.queries.delivery import delivery_page
 from review.queries.delivery_values import DeliveryPage
-from review.queries.delivery_words import END_WORDS
+from review.queries.delivery_words import ACK_WORDS, END_WORDS
 
 SECTION = "deliveries"
 TEMPLATE = "dashboard/delivery.html"
@@ -133,6 +133,7 @@ def _context(request: Request, found: DeliveryPage) -> dict[str, Any]:
         "as_of": found.as_of,
         "section": SECTION,
         "query": query,
+        "ack_words": ACK_WORDS[found.ack],
         "list_address": reverse("deliveries") + query,
         "here": delivery_address(request, delivery_id),
         "try_address": delivery_address(request, delivery_id, **{"try": ""}),
