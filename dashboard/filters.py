@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
-from review.queries import BadFilter, QueueFilters, Tab
+from review.queries import BadFilter, QueueFilters, Tab, TenantView
 
 FIELDS = ("tab", "q", "state", "reason", "tool", "tenant", "owner", "cursor")
 LONGEST = 500
@@ -55,6 +55,15 @@ def pages(
         "first_page": (kept_query(query, fields, cursor=None) or "?") if query.get("cursor") else "",
         "next_page": kept_query(query, fields, cursor=next_cursor) if next_cursor else "",
     }
+
+
+def same_words(values: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Options of a field whose values are their own words."""
+    return tuple((value, value) for value in values)
+
+
+def tenant_options(tenants: Iterable[TenantView]) -> tuple[tuple[str, str], ...]:
+    return tuple((tenant.slug, tenant.name) for tenant in tenants)
 
 
 def one_value(query: QueryDict, name: str) -> str:

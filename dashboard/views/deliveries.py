@@ -13,7 +13,7 @@ from dashboard import delivery_filters as filters
 from dashboard import refusals
 from dashboard.access import requires
 from dashboard.asks import Asked
-from dashboard.filters import is_filtered, pages, shown_values
+from dashboard.filters import is_filtered, pages, same_words, shown_values, tenant_options
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
 from ledger.rules.states import DeliveryState
@@ -23,7 +23,7 @@ from review.door import NotPermitted
 from review.queries import BadFilter
 from review.queries.deliveries import deliveries_page
 from review.queries.delivery import delivery_page
-from review.queries.delivery_values import DeliveryPage
+from review.queries.delivery_values import DeliveriesPage, DeliveryPage
 from review.queries.delivery_words import ACK_WORDS, END_WORDS
 
 SECTION = "deliveries"
@@ -54,7 +54,9 @@ def delivery_list(request: Request) -> HttpResponse:
         "filtered": is_filtered(request.GET, filters.FIELDS),
         "query": filters.kept(request.GET),
         **pages(request.GET, found.next_cursor, filters.FIELDS),
-        "states": tuple(DeliveryState),
+        "states": same_words(DeliveryState),
+        "destinations": _destination_options(found),
+        "tenants": tenant_options(found.tenants),
         "errors": tuple(END_WORDS.items()),
     }
     return page(request, "dashboard/deliveries.html", context)
@@ -101,6 +103,15 @@ def press_delivery(request: Request, delivery_id: str, kind: str) -> HttpRespons
 def delivery_address(request: Request, delivery_id: str, **more: str) -> str:
     """The delivery's page within the list the person came from."""
     return reverse("delivery", args=[delivery_id]) + filters.kept(request.GET, **more)
+
+
+def _destination_options(found: DeliveriesPage) -> list[tuple[str, str]]:
+    """By id; of which tenant, where that is not plain."""
+    several = len(found.tenants) > 1
+    return [
+        (one.destination_id, f"{one.name} ({one.tenant.name})" if several else one.name)
+        for one in found.destinations
+    ]
 
 
 def _ask(

@@ -68,7 +68,9 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         **filters.pages(request.GET, found.next_cursor, filters.FIELDS),
         "address": _address(request),
         "elsewhere": 0 if found.tab in (Tab.ALL, Tab.DECIDED) else found.counts.get(Tab.ALL, 0),
-        "states": OPEN_STATES,
+        "states": filters.same_words(OPEN_STATES),
+        "tools": filters.same_words(found.tools),
+        "tenants": filters.tenant_options(found.tenants),
         "reasons": tuple(REASON_WORDS.items()),
         "parked": parked_count(request.user),
     }
