@@ -91,14 +91,15 @@ def press_destination(request: Request, destination_id: str, kind: str) -> HttpR
     """GET opens the form; POST has it done, and asks rights and facts anew whatever the page showed."""
     if kind not in FORMS:
         raise Http404
-    found = destination_page(request.user, destination_id)
     if request.method != "POST":
+        found = destination_page(request.user, destination_id)
         initial = {"replaces": found.newest_secret} if kind == "rotate-secret" else {}
         return _ask(request, found, kind, FORMS[kind](initial=initial))
     form = FORMS[kind](request.POST)
     try:
         destinations.require_administrator(request.user, destination_id)
         if not form.is_valid():
+            found = destination_page(request.user, destination_id)
             return _ask(request, found, kind, form, status=422)
         return _press(request, destination_id, kind, form)
     except NotPermitted as refusal:

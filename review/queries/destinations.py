@@ -23,6 +23,7 @@ from review.queries.destination_presses import presses_of
 from review.queries.marked import Segment, marked_text
 from review.queries.tenants import tenant_view, tenants_of, tenants_where
 from review.queries.values import TenantView
+from review.queries.words import plain
 from review.rights import Rights
 
 PAGE_SIZE = 100
@@ -265,7 +266,7 @@ def _change(line: DestinationChange) -> ChangeView:
     return ChangeView(
         at=line.at,
         actor=line.actor,
-        words=CHANGE_WORDS.get(line.kind, line.kind.replace("_", " ")),
+        words=CHANGE_WORDS.get(line.kind, plain(line.kind)),
         why=marked_text(line.why),
         data=tuple(
             _fact(name, value) for name, value in sorted(line.data.items()) if value not in (None, "")
@@ -274,4 +275,4 @@ def _change(line: DestinationChange) -> ChangeView:
 
 
 def _fact(name: str, value: object) -> tuple[str, str]:
-    return name.replace("_", " "), END_WORDS.get(str(value), str(value))
+    return plain(name), END_WORDS.get(str(value), str(value))

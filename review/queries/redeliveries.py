@@ -17,6 +17,7 @@ from review.queries.delivery_values import PressView
 from review.queries.delivery_words import END_WORDS
 from review.queries.tenants import tenant_view
 from review.queries.values import TenantView
+from review.queries.words import plain
 from review.rights import Rights
 
 PAGE_SIZE = 50
@@ -221,7 +222,7 @@ def _chosen_by(plan: RedeliveryPlan, destination: Destination | None) -> tuple[t
         chosen["destination"] = destination.name
     if "error" in chosen:
         chosen["error"] = END_WORDS.get(chosen["error"], chosen["error"])
-    return tuple((name.replace("_", " "), value) for name, value in sorted(chosen.items()))
+    return tuple((plain(name), value) for name, value in sorted(chosen.items()))
 
 
 def _standing(plan: RedeliveryPlan) -> str:
