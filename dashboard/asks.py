@@ -11,8 +11,8 @@ from review.queries.delivery_values import PressView
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked before the press. `refusal`: why the press before it did nothing; `at_once`: its answer
-    is the page itself and no fragment."""
+    """What is asked before the press. `refusal`: why the press before it did nothing; `whole_page`: its
+    answer is the page itself and no fragment."""
 
     press: PressView
     form: forms.Form

@@ -7,8 +7,8 @@ from django.http import QueryDict
 from dashboard.filters import kept_query, one_value, several_values
 from ledger.rules.states import DeliveryState
 from review.queries import BadFilter
+from review.queries.deliveries import known_error
 from review.queries.delivery_values import DeliveryFilters
-from review.queries.delivery_words import END_WORDS
 
 FIELDS = ("state", "destination", "error", "tenant", "q", "cursor")
 
@@ -18,7 +18,7 @@ def read_filters(query: QueryDict) -> DeliveryFilters:
     return DeliveryFilters(
         states=tuple(_state(value) for value in several_values(query, "state")),
         destination=one_value(query, "destination"),
-        errors=tuple(_error(value) for value in several_values(query, "error")),
+        errors=tuple(known_error(value) for value in several_values(query, "error")),
         tenants=several_values(query, "tenant"),
         text=one_value(query, "q").strip(),
         cursor=one_value(query, "cursor"),
@@ -30,23 +30,8 @@ def kept(query: QueryDict, **changes: str | None) -> str:
     return kept_query(query, FIELDS, **changes)
 
 
-def shown_values(query: QueryDict) -> dict[str, str]:
-    """What stands in each field of the form."""
-    return {name: one_value(query, name) for name in FIELDS}
-
-
-def is_filtered(query: QueryDict) -> bool:
-    return any(several_values(query, name) for name in FIELDS if name != "cursor")
-
-
 def _state(value: str) -> DeliveryState:
     try:
         return DeliveryState(value)
     except ValueError:
         raise BadFilter("state", f"There is no state “{value}” of a delivery.") from None
-
-
-def _error(value: str) -> str:
-    if value not in END_WORDS:
-        raise BadFilter("error", f"There is no class of error “{value}”.")
-    return value

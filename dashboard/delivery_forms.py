@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.utils.dateparse import parse_datetime
 
+from dashboard.filters import tenant_options
 from dashboard.forms import DecisionForm, line_input, textarea
 from ledger.rules.names import LONGEST_NAME, LONGEST_URL
 from review.destinations import Wanted
@@ -90,7 +91,7 @@ class DestinationForm(forms.Form):
         super().__init__(*args, **kwargs)
         choices = self.fields["tenant"]
         if isinstance(choices, forms.ChoiceField):
-            choices.choices = [(tenant.slug, tenant.name) for tenant in tenants]
+            choices.choices = tenant_options(tenants)
 
     def clean_tools(self) -> tuple[str, ...]:
         globs = tuple(line.strip() for line in self.cleaned_data["tools"].splitlines() if line.strip())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
-from review.queries import BadFilter, QueueFilters, Tab
+from review.queries import BadFilter, QueueFilters, Tab, TenantView
 
 FIELDS = ("tab", "q", "state", "reason", "tool", "tenant", "owner", "cursor")
 LONGEST = 500
@@ -37,14 +37,33 @@ def kept_query(query: QueryDict, fields: Sequence[str] = FIELDS, /, **changes: s
     return f"?{urlencode(pairs)}" if pairs else ""
 
 
-def is_filtered(query: QueryDict) -> bool:
+def is_filtered(query: QueryDict, fields: Sequence[str] = FIELDS) -> bool:
     """Does anything beside the tab and the place in the list narrow what is shown?"""
-    return any(several_values(query, name) for name in FIELDS if name not in ("tab", "cursor"))
+    return any(several_values(query, name) for name in fields if name not in ("tab", "cursor"))
 
 
-def shown_values(query: QueryDict) -> Mapping[str, str]:
+def shown_values(query: QueryDict, fields: Sequence[str] = FIELDS) -> Mapping[str, str]:
     """What stands in each field of the form."""
-    return {name: one_value(query, name) for name in FIELDS}
+    return {name: one_value(query, name) for name in fields}
+
+
+def pages(
+    query: QueryDict, next_cursor: str | None, fields: Sequence[str] = ("cursor",)
+) -> Mapping[str, str]:
+    """Where the pager under a list leads; empty where there is no such page."""
+    return {
+        "first_page": (kept_query(query, fields, cursor=None) or "?") if query.get("cursor") else "",
+        "next_page": kept_query(query, fields, cursor=next_cursor) if next_cursor else "",
+    }
+
+
+def same_words(values: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Options of a field whose values are their own words."""
+    return tuple((value, value) for value in values)
+
+
+def tenant_options(tenants: Iterable[TenantView]) -> tuple[tuple[str, str], ...]:
+    return tuple((tenant.slug, tenant.name) for tenant in tenants)
 
 
 def one_value(query: QueryDict, name: str) -> str:

@@ -30,15 +30,23 @@ def line_input() -> forms.TextInput:
     return forms.TextInput(attrs={"class": "form-control", "autocomplete": "off", "spellcheck": "false"})
 
 
+def own_words(label: str, help_text: str, *, missing: str) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        max_length=LONGEST_WHY,
+        widget=textarea(3),
+        help_text=help_text,
+        error_messages={"required": missing},
+    )
+
+
 class DecisionForm(forms.Form):
     """A reason, in the person's own words. The fields of a subclass come before it."""
 
-    why = forms.CharField(
-        label="Reason",
-        max_length=LONGEST_WHY,
-        widget=textarea(3),
-        help_text="Recorded with your name in the history; others decide by it later.",
-        error_messages={"required": "Type a reason: it is recorded with the decision."},
+    why = own_words(
+        "Reason",
+        "Recorded with your name in the history; others decide by it later.",
+        missing="Type a reason: it is recorded with the decision.",
     )
     field_order = ("what", "to", "typed", "reference", "new_provider_key", "rate_per_s", "why")
 
@@ -83,22 +91,16 @@ class RejectSentForm(RejectForm):
 
 
 class NoteForm(DecisionForm):
-    why = forms.CharField(
-        label="Note",
-        max_length=LONGEST_WHY,
-        widget=textarea(3),
-        help_text="Recorded with your name in the history. It decides nothing.",
-        error_messages={"required": "Type the note."},
+    why = own_words(
+        "Note", "Recorded with your name in the history. It decides nothing.", missing="Type the note."
     )
 
 
 class DismissForm(DecisionForm):
-    why = forms.CharField(
-        label="Why it needs nobody’s attention",
-        max_length=LONGEST_WHY,
-        widget=textarea(3),
-        help_text="Recorded with your name. Should its operation appear after all, it is joined as ever.",
-        error_messages={"required": "Type a reason: others must be able to follow it."},
+    why = own_words(
+        "Why it needs nobody’s attention",
+        "Recorded with your name. Should its operation appear after all, it is joined as ever.",
+        missing="Type a reason: others must be able to follow it.",
     )
 
 

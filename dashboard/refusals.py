@@ -17,7 +17,6 @@ def not_permitted(
         "granted_by": [name for name in refusal.granted_by if name != request.user.get_username()],
         "typed": typed,
         "back": back,
-        "back_words": "Back",
         "section": section,
     }
     return page(request, "403.html", context, status=403)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +55,14 @@ def publish_policy(
 def current_snapshot(tenant_id: int) -> PolicySnapshot | None:
     """The snapshot in force; None before the first one is published."""
     return PolicySnapshot.objects.filter(tenant_id=tenant_id).order_by("-version").first()
+
+
+def current_snapshots(tenant_ids: Iterable[int]) -> Mapping[int, PolicySnapshot]:
+    """The same for several tenants, by tenant id; none for a tenant without one. One query."""
+    newest_first = PolicySnapshot.objects.filter(tenant_id__in=set(tenant_ids)).order_by(
+        "tenant_id", "-version"
+    )
+    return {snapshot.tenant_id: snapshot for snapshot in newest_first.distinct("tenant_id")}
 
 
 def rule_in_force(tenant_id: int, tool: str) -> InForce:

@@ -76,7 +76,8 @@ def relink_arguments(user: User, item_id: str, *, why: str, typed: str) -> Decid
     """Open a held attempt with the arguments as typed. Raises `ArgumentsUnreadable`."""
 
     def decide() -> Decided:
-        require_decider(enter(user, item_id))
+        entry = enter(user, item_id)
+        require_decider(entry.tenant, entry.rights)
         args = read_typed(typed)
         return lifecycle.relink_arguments(
             item_id=item_id, by=user, why=why, args_bytes=canonical_bytes(args), args=args
@@ -107,7 +108,7 @@ def decide_conflict(user: User, item_id: str, *, why: str, answer: str, referenc
 
 def require_approver(user: User, entry: Entry) -> None:
     """Raise `NotPermitted` unless this person may approve this attempt: right, scope, separate duties."""
-    require_decider(entry)
+    require_decider(entry.tenant, entry.rights)
     attempt = entry.item.attempt
     if not entry.rights.may_approve(attempt.tool, effect_now(attempt)):
         raise missing_right(entry.tenant, "approve_sends")
@@ -128,7 +129,8 @@ def as_decider(user: User, item_id: str, verb: Callable[[], Decided]) -> Decided
     """Call a verb of the ledger that takes the right to decide work, both in one transaction."""
 
     def decide() -> Decided:
-        require_decider(enter(user, item_id))
+        entry = enter(user, item_id)
+        require_decider(entry.tenant, entry.rights)
         return verb()
 
     return durable(decide)

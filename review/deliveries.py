@@ -13,7 +13,7 @@ from ledger import deliveries
 from ledger.deliveries import RedeliveryRefused
 from ledger.models import Delivery, Destination, User
 from ledger.transactions import durable
-from review.door import missing_right
+from review.door import require_decider
 from review.queries.dead_letters import DeadFilter, enter_dead_letters, frozen_ids
 from review.queries.delivery import enter_delivery
 from review.queries.redeliveries import enter_plan
@@ -61,8 +61,7 @@ def plan_redelivery(user: User, chosen: DeadFilter, *, until: datetime, why: str
 def require_planner(user: User, chosen: DeadFilter) -> Destination:
     """The destination of these dead letters, where this person decides work."""
     destination, rights = enter_dead_letters(user, chosen)
-    if not rights.decide:
-        raise missing_right(destination.tenant, "decide_work")
+    require_decider(destination.tenant, rights)
     return destination
 
 
@@ -71,8 +70,7 @@ def cancel_plan(user: User, plan_id: str) -> None:
 
     def cancel() -> None:
         plan, rights = enter_plan(user, plan_id)
-        if not rights.decide:
-            raise missing_right(plan.tenant, "decide_work")
+        require_decider(plan.tenant, rights)
         if not deliveries.cancel_plan(plan=plan, by=user):
             raise RedeliveryRefused("It had ended already.")
 
@@ -82,8 +80,7 @@ def cancel_plan(user: User, plan_id: str) -> None:
 def _as_decider(user: User, delivery_id: str, verb: Callable[[], Delivery]) -> int:
     def press() -> int:
         delivery, rights = enter_delivery(user, delivery_id)
-        if not rights.decide:
-            raise missing_right(delivery.tenant, "decide_work")
+        require_decider(delivery.tenant, rights)
         return verb().operation.event_count
 
     return durable(press)

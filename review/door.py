@@ -1,17 +1,21 @@
-"""The one door to a review item: its tenant's wall first, then the right that is asked for."""
+"""The one door to a review item and every other row: its tenant's wall first, then the right asked for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import DateTimeField, Func, OuterRef
 
 from ledger.models import ReviewGroup, ReviewItem, Tenant, User
+from ledger.models.base import TenantRow
 from review.models import TenantPermission
 from review.people import People, people_of
-from review.rights import Rights, rights_of
+from review.rights import NONE, Rights, rights_of
+
+Row = TypeVar("Row", bound=TenantRow)
 
 RIGHT_WORDS = {
     "decide_work": "decide work",
@@ -59,6 +63,14 @@ def enter_among(user: User, item_id: str) -> tuple[Entry, People]:
     item = _item(user, item_id)
     people = people_of(item.tenant)
     return _entry(item, people.rights_of(user)), people
+
+
+def enter_row(user: User, row: Row | None, row_id: str) -> tuple[Row, Rights]:
+    """What was found under this id, if this person may see its tenant's work. Raises `NotVisible`."""
+    rights = rights_of(user, row.tenant) if row is not None else NONE
+    if row is None or not rights.view:
+        raise NotVisible(row_id)
+    return row, rights
 
 
 def _item(user: User, item_id: str) -> ReviewItem:
@@ -110,18 +122,24 @@ _RELATED = (
 )
 
 
-def require_decider(entry: Entry) -> None:
+def require_decider(tenant: Tenant, rights: Rights) -> None:
     """Raise `NotPermitted` unless this person may decide work here."""
-    if not entry.rights.decide:
-        raise missing_right(entry.tenant, "decide_work")
+    if not rights.decide:
+        raise missing_right(tenant, "decide_work")
 
 
 def missing_right(
     tenant: Tenant, codename: str, *, granted_by: tuple[str, ...] | None = None
 ) -> NotPermitted:
     """The refusal that names the right and who can give it (looked up where not known yet)."""
-    words = f"You need the right to {RIGHT_WORDS[codename]} in {tenant.name}."
+    words = right_needed(tenant, codename)
     return NotPermitted(words, granted_by=administrators(tenant) if granted_by is None else granted_by)
+
+
+def right_needed(tenant: Tenant, *codenames: str) -> str:
+    """Which right is asked, in words; one of several is enough."""
+    rights = " or to ".join(RIGHT_WORDS[codename] for codename in codenames)
+    return f"You need the right to {rights} in {tenant.name}."
 
 
 def administrators(tenant: Tenant) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def note(user: User, item_id: str, *, why: str) -> Decided:
     def work() -> Decided:
         entry = enter(user, item_id)
         if not entry.rights.administer:
-            require_decider(entry)
+            require_decider(entry.tenant, entry.rights)
         return lifecycle.note(item_id=item_id, by=user, why=why)
 
     return durable(work)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ledger import lifecycle
 from ledger.models import ParkedNote, User
 from ledger.transactions import durable
-from review.door import missing_right
+from review.door import require_decider
 from review.queries.parked import enter_fact
 
 
@@ -27,8 +27,7 @@ def dismiss(user: User, fact_id: str, *, why: str) -> ParkedNote:
 def _as_decider(user: User, fact_id: str, verb: Callable[[], ParkedNote]) -> ParkedNote:
     def decide() -> ParkedNote:
         fact, rights = enter_fact(user, fact_id)
-        if not rights.decide:
-            raise missing_right(fact.tenant, "decide_work")
+        require_decider(fact.tenant, rights)
         return verb()
 
     return durable(decide)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard import refusals
 from dashboard.access import requires
 from dashboard.delivery_forms import FreezeForm
-from dashboard.filters import one_value
+from dashboard.filters import one_value, pages
 from dashboard.http import Request, go_to, page
 from dashboard.views.deliveries import SECTION
 from review import deliveries
@@ -119,6 +119,6 @@ def _plan_context(request: Request, found: PlanPage) -> dict[str, Any]:
         "page": found,
         "as_of": found.as_of,
         "section": SECTION,
-        "next_page": f"?{urlencode({'cursor': found.next_cursor})}" if found.next_cursor else "",
-        "first_page": "?" if request.GET.get("cursor") else "",
+        "presses": [(found.cancel, reverse("cancel_plan", args=[found.plan_id]))],
+        **pages(request.GET, found.next_cursor),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
+from dashboard import refusals
 from dashboard.access import requires
 from dashboard.comparison import Line, changed_lines
 from dashboard.decisions import ASKS, form_for
@@ -45,7 +46,7 @@ def _press(request: Request, found: ItemPage, kind: DecisionKind, action: Action
     try:
         return _decide(request, found, kind, form)
     except NotPermitted as refusal:
-        return _not_permitted(request, found, refusal.reason, refusal.granted_by)
+        return _not_permitted(request, found, refusal)
     except DecisionRefused as refusal:
         return _lost(request, kind, found.item_id, refusal)
     except (ArgumentsUnreadable, UnknownAssignee) as error:
@@ -70,7 +71,7 @@ def _incomplete(
     """Something is missing in the form; who may not decide at all learns that instead."""
     if action is None or not (found.rights.decide or found.rights.administer):
         reason = " ".join(action.why_disabled) if action else "This decision is not offered for this item."
-        return _not_permitted(request, found, reason, ())
+        return _not_permitted(request, found, NotPermitted(reason, granted_by=()))
     return _show(request, found, Asked(action, ASKS[action.kind], form), status=422)
 
 
@@ -123,17 +124,9 @@ def _too_late(request: Request, found: ItemPage, message: str) -> HttpResponse:
     return page(request, "409.html", context, status=409)
 
 
-def _not_permitted(
-    request: Request, found: ItemPage, reason: str, granted_by: tuple[str, ...]
-) -> HttpResponse:
-    context = {
-        "refusal": reason,
-        "granted_by": [name for name in granted_by if name != request.user.get_username()],
-        "typed": _typed(request),
-        "back": item_address(request, found.item_id),
-        "section": "review",
-    }
-    return page(request, "403.html", context, status=403)
+def _not_permitted(request: Request, found: ItemPage, refusal: NotPermitted) -> HttpResponse:
+    back = item_address(request, found.item_id)
+    return refusals.not_permitted(request, refusal, back=back, section="review", typed=_typed(request))
 
 
 def _typed(request: HttpRequest) -> str:

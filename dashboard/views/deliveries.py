@@ -13,6 +13,7 @@ from dashboard import delivery_filters as filters
 from dashboard import refusals
 from dashboard.access import requires
 from dashboard.asks import Asked
+from dashboard.filters import is_filtered, pages, same_words, shown_values, tenant_options
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
 from ledger.rules.states import DeliveryState
@@ -22,8 +23,8 @@ from review.door import NotPermitted
 from review.queries import BadFilter
 from review.queries.deliveries import deliveries_page
 from review.queries.delivery import delivery_page
-from review.queries.delivery_values import DeliveryPage
-from review.queries.delivery_words import END_WORDS
+from review.queries.delivery_values import DeliveriesPage, DeliveryPage
+from review.queries.delivery_words import ACK_WORDS, END_WORDS
 
 SECTION = "deliveries"
 TEMPLATE = "dashboard/delivery.html"
@@ -42,7 +43,6 @@ def delivery_list(request: Request) -> HttpResponse:
         return refusals.unreadable(request, error, whole=reverse("deliveries"), section=SECTION)
     if not found.tenants:
         return refusals.no_tenants(request, section=SECTION)
-    cursor = found.next_cursor
     context = {
         "page": found,
         "counts": found.counts,
@@ -50,12 +50,13 @@ def delivery_list(request: Request) -> HttpResponse:
         "section": SECTION,
         "whole_section": True,
         "tab": "deliveries",
-        "shown": filters.shown_values(request.GET),
-        "filtered": filters.is_filtered(request.GET),
+        "shown": shown_values(request.GET, filters.FIELDS),
+        "filtered": is_filtered(request.GET, filters.FIELDS),
         "query": filters.kept(request.GET),
-        "next_page": filters.kept(request.GET, cursor=cursor) if cursor else "",
-        "first_page": (filters.kept(request.GET, cursor=None) or "?") if request.GET.get("cursor") else "",
-        "states": tuple(DeliveryState),
+        **pages(request.GET, found.next_cursor, filters.FIELDS),
+        "states": same_words(DeliveryState),
+        "destinations": _destination_options(found),
+        "tenants": tenant_options(found.tenants),
         "errors": tuple(END_WORDS.items()),
     }
     return page(request, "dashboard/deliveries.html", context)
@@ -104,6 +105,15 @@ def delivery_address(request: Request, delivery_id: str, **more: str) -> str:
     return reverse("delivery", args=[delivery_id]) + filters.kept(request.GET, **more)
 
 
+def _destination_options(found: DeliveriesPage) -> list[tuple[str, str]]:
+    """By id; of which tenant, where that is not plain."""
+    several = len(found.tenants) > 1
+    return [
+        (one.destination_id, f"{one.name} ({one.tenant.name})" if several else one.name)
+        for one in found.destinations
+    ]
+
+
 def _ask(
     request: Request,
     found: DeliveryPage,
@@ -134,6 +144,7 @@ def _context(request: Request, found: DeliveryPage) -> dict[str, Any]:
         "as_of": found.as_of,
         "section": SECTION,
         "query": query,
+        "ack_words": ACK_WORDS[found.ack],
         "list_address": reverse("deliveries") + query,
         "here": delivery_address(request, delivery_id),
         "try_address": delivery_address(request, delivery_id, **{"try": ""}),

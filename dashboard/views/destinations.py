@@ -9,14 +9,13 @@ from typing import Any
 from django import forms
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import refusals
 from dashboard.access import requires
 from dashboard.asks import Asked
 from dashboard.delivery_forms import DestinationForm, NothingToType, RotateForm
-from dashboard.filters import one_value
+from dashboard.filters import one_value, pages
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
 from dashboard.views.deliveries import SECTION
@@ -25,7 +24,7 @@ from review.destinations import BadDestination, DestinationRefused
 from review.door import NotPermitted
 from review.queries import BadFilter
 from review.queries.delivery_words import ACK_WORDS
-from review.queries.destinations import DestinationPage, destination_page, destinations_page
+from review.queries.destinations import DestinationPage, destination_page, destinations_page, may_add_to
 
 TEMPLATE = "dashboard/destination.html"
 FORMS: dict[str, type[forms.Form]] = {
@@ -53,8 +52,7 @@ def destination_list(request: Request) -> HttpResponse:
         "as_of": found.as_of,
         "section": SECTION,
         "tab": "destinations",
-        "next_page": f"?{urlencode({'cursor': found.next_cursor})}" if found.next_cursor else "",
-        "first_page": "?" if request.GET.get("cursor") else "",
+        **pages(request.GET, found.next_cursor),
     }
     return page(request, "dashboard/destinations.html", context)
 
@@ -68,7 +66,7 @@ def destination(request: Request, destination_id: str) -> HttpResponse:
 @requires("administer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_destination(request: Request) -> HttpResponse:
-    tenants = destinations_page(request.user).may_add_to
+    tenants = may_add_to(request.user)
     if not tenants:
         refusal = NotPermitted(ADDING_NEEDS, granted_by=())
         back = reverse("destinations")
@@ -93,14 +91,15 @@ def press_destination(request: Request, destination_id: str, kind: str) -> HttpR
     """GET opens the form; POST has it done, and asks rights and facts anew whatever the page showed."""
     if kind not in FORMS:
         raise Http404
-    found = destination_page(request.user, destination_id)
     if request.method != "POST":
+        found = destination_page(request.user, destination_id)
         initial = {"replaces": found.newest_secret} if kind == "rotate-secret" else {}
         return _ask(request, found, kind, FORMS[kind](initial=initial))
     form = FORMS[kind](request.POST)
     try:
         destinations.require_administrator(request.user, destination_id)
         if not form.is_valid():
+            found = destination_page(request.user, destination_id)
             return _ask(request, found, kind, form, status=422)
         return _press(request, destination_id, kind, form)
     except NotPermitted as refusal:

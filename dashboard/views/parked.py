@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from dashboard import refusals
 from dashboard.access import requires
+from dashboard.filters import one_value, pages
 from dashboard.forms import DismissForm, NoteForm
 from dashboard.http import Request, go_to, page
 from review import parked
 from review.answers import DecisionRefused
 from review.door import NotPermitted
 from review.queries import BadFilter
-from review.queries.parked import ParkedPage, parked_fact_page, parked_page
+from review.queries.parked import parked_fact_page, parked_page
 
 SHOWN = ("", "dismissed")
 
@@ -25,18 +26,18 @@ SHOWN = ("", "dismissed")
 @require_safe
 def parked_list(request: Request) -> HttpResponse:
     try:
-        found = parked_page(request.user, dismissed=_is_dismissed(request), cursor=_cursor(request))
+        found = parked_page(
+            request.user, dismissed=_is_dismissed(request), cursor=one_value(request.GET, "cursor")
+        )
     except BadFilter as error:
-        context = {"error": error, "section": "review"}
-        return page(request, "dashboard/queue_unreadable.html", context, status=400)
+        return refusals.unreadable(request, error, whole=reverse("parked"), section="review")
     if not found.tenants:
-        return page(request, "dashboard/no_tenants.html", {"section": "review"}, status=403)
+        return refusals.no_tenants(request, section="review")
     context = {
         "page": found,
         "as_of": found.as_of,
         "section": "review",
-        "next_page": _address(found, cursor=found.next_cursor) if found.next_cursor else "",
-        "first_page": _address(found) if _cursor(request) else "",
+        **pages(request.GET, found.next_cursor, ("show", "cursor")),
     }
     return page(request, "dashboard/parked.html", context)
 
@@ -69,7 +70,8 @@ def _press(
             return _show(request, fact_id, status=422, **typed)
         say(request.user, fact_id, why=why)
     except NotPermitted as refusal:
-        return _not_permitted(request, fact_id, refusal, why)
+        back = reverse("parked_fact", args=[fact_id])
+        return refusals.not_permitted(request, refusal, back=back, section="review", typed=why)
     except DecisionRefused as refusal:
         return _show(request, fact_id, status=409, refusal=refusal.message, **typed)
     return go_to(request, reverse("parked_fact", args=[fact_id]) + "#notes")
@@ -82,28 +84,8 @@ def _show(request: Request, fact_id: str, *, status: int = 200, **more: object) 
     return page(request, "dashboard/parked_fact.html", context, status=status)
 
 
-def _not_permitted(request: Request, fact_id: str, refusal: NotPermitted, typed: str) -> HttpResponse:
-    context = {
-        "refusal": refusal.reason,
-        "granted_by": refusal.granted_by,
-        "typed": typed,
-        "back": reverse("parked_fact", args=[fact_id]),
-        "section": "review",
-    }
-    return page(request, "403.html", context, status=403)
-
-
-def _address(found: ParkedPage, **place: str) -> str:
-    show = {"show": "dismissed"} if found.dismissed else {}
-    return f"{reverse('parked')}?{urlencode({**show, **place})}"
-
-
 def _is_dismissed(request: Request) -> bool:
     shown = request.GET.get("show", "")
     if shown not in SHOWN:
         raise BadFilter("show", "There is no such list of parked facts.")
     return shown == "dismissed"
-
-
-def _cursor(request: Request) -> str:
-    return request.GET.get("cursor", "")

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_safe
 
-from dashboard import filters
+from dashboard import filters, refusals
 from dashboard.access import requires
 from dashboard.http import Request, page
 from ledger.rules.states import State
@@ -30,11 +31,9 @@ def queue_page(request: Request) -> HttpResponse:
     try:
         found = queue(request.user, filters.read_filters(request.GET))
     except BadFilter as error:
-        return page(
-            request, "dashboard/queue_unreadable.html", {"error": error, "section": "review"}, status=400
-        )
+        return refusals.unreadable(request, error, whole=reverse("queue"), section="review")
     if not found.tenants:
-        return page(request, "dashboard/no_tenants.html", {"section": "review"}, status=403)
+        return refusals.no_tenants(request, section="review")
     return page(request, "dashboard/queue.html", _context(request, found))
 
 
@@ -66,11 +65,12 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "filtered": filters.is_filtered(request.GET),
         "unfiltered": f"?tab={found.tab}",
         "query": filters.kept_query(request.GET, cursor=None),
-        "next_page": filters.kept_query(request.GET, cursor=found.next_cursor) if found.next_cursor else "",
-        "first_page": filters.kept_query(request.GET, cursor=None) if request.GET.get("cursor") else "",
+        **filters.pages(request.GET, found.next_cursor, filters.FIELDS),
         "address": _address(request),
         "elsewhere": 0 if found.tab in (Tab.ALL, Tab.DECIDED) else found.counts.get(Tab.ALL, 0),
-        "states": OPEN_STATES,
+        "states": filters.same_words(OPEN_STATES),
+        "tools": filters.same_words(found.tools),
+        "tenants": filters.tenant_options(found.tenants),
         "reasons": tuple(REASON_WORDS.items()),
         "parked": parked_count(request.user),
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ledger.lifecycle import Offer
 from ledger.models import User
 from ledger.rules.vocabulary import DecisionKind, Effect
-from review.door import RIGHT_WORDS, Entry
+from review.door import Entry, right_needed
 from review.queries.page import ActionView, Votes
 from review.queries.values import Claim
 from review.queries.words import DECISION_LABELS, listed
@@ -121,8 +121,7 @@ def _action(kind: DecisionKind, consequence: str, why_not: list[str]) -> ActionV
 
 def _missing(presser: Presser, *codenames: str) -> str:
     """Which right is asked (one of them is enough), and who can give it."""
-    rights = " or to ".join(RIGHT_WORDS[codename] for codename in codenames)
-    needed = f"You need the right to {rights} in {presser.entry.tenant.name}."
+    needed = right_needed(presser.entry.tenant, *codenames)
     return f"{needed} {granting_words(presser.administrators, presser.user.get_username())}"
 
 

@@ -11,15 +11,15 @@ from ledger.deliveries.redelivering import MOST_IN_A_PLAN
 from ledger.models import Delivery, Destination, User
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.door import NotVisible
-from review.queries.deliveries import delivery_counts, ended_with
+from review.queries.deliveries import dead_letters_in, delivery_counts, ended_with, known_error
 from review.queries.delivery_rows import destination_name
 from review.queries.delivery_values import DeliveryCounts, DestinationName
 from review.queries.delivery_words import END_WORDS, NEVER_TRIED, end_words
+from review.queries.destinations import enter_destination
 from review.queries.redeliveries import PlanRow, newest_plans
 from review.queries.tenants import tenants_of, tenants_where
 from review.queries.values import BadFilter, TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 MOST_GROUPS = 500
 
@@ -61,7 +61,6 @@ class DeadLettersPage:
 class ToFreeze:
     """What a plan would freeze, counted before anything is: `count` of the `total`, the oldest first."""
 
-    chosen: DeadFilter
     destination: DestinationName
     words: str
     total: int
@@ -76,7 +75,7 @@ def dead_letters_page(user: User) -> DeadLettersPage:
     """Queries do not grow with rows."""
     tenants = tenants_of(user)
     ids = [tenant.id for tenant in tenants]
-    grouped = _dead(ids).values("destination_id", "last_end")
+    grouped = dead_letters_in(ids).values("destination_id", "last_end")
     counted = grouped.annotate(count=Count("pk"), first=Min("dead_at"), last=Max("dead_at"))
     rows = list(counted.order_by("-count", "destination_id", "last_end")[: MOST_GROUPS + 1])
     deciding = tenants_where(user, "decide_work")
@@ -107,13 +106,9 @@ def enter_dead_letters(user: User, chosen: DeadFilter) -> tuple[Destination, Rig
     `NotVisible`."""
     if not chosen.destination:
         raise BadFilter("destination", "Say which dead letters: an empty filter is never redelivered.")
-    if chosen.error and chosen.error not in END_WORDS:
-        raise BadFilter("error", f"There is no class of error “{chosen.error}”.")
-    destination = Destination.objects.select_related("tenant").filter(pk=chosen.destination).first()
-    rights = rights_of(user, destination.tenant) if destination is not None else Rights()
-    if destination is None or not rights.view:
-        raise NotVisible(chosen.destination)
-    return destination, rights
+    if chosen.error:
+        known_error(chosen.error)
+    return enter_destination(user, chosen.destination)
 
 
 def to_freeze(user: User, chosen: DeadFilter) -> ToFreeze:
@@ -122,7 +117,6 @@ def to_freeze(user: User, chosen: DeadFilter) -> ToFreeze:
     now = database_clock()
     counted = _chosen(chosen, now).aggregate(total=Count("pk"), first=Min("dead_at"), last=Max("dead_at"))
     return ToFreeze(
-        chosen=chosen,
         destination=destination_name(destination),
         words=END_WORDS[chosen.error] if chosen.error else "whatever the class of error",
         total=counted["total"],
@@ -145,10 +139,6 @@ def _chosen(chosen: DeadFilter, until: datetime) -> QuerySet[Delivery]:
         destination_id=chosen.destination, state=DeliveryState.DEAD_LETTERED, dead_at__lte=until
     )
     return rows.filter(ended_with((chosen.error,))) if chosen.error else rows
-
-
-def _dead(tenant_ids: list[int]) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(tenant_id__in=tenant_ids, state=DeliveryState.DEAD_LETTERED)
 
 
 def _names(destination_ids: set[str]) -> dict[str, DestinationName]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from ledger.models import Delivery, Destination, User
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.cursor import page_at, place_of
 from review.queries.delivery_rows import RELATED, delivery_row, destination_name
 from review.queries.delivery_values import (
     DeliveriesPage,
@@ -15,9 +15,10 @@ from review.queries.delivery_values import (
     DeliveryFilters,
     DestinationName,
 )
-from review.queries.delivery_words import NEVER_TRIED
+from review.queries.delivery_words import END_WORDS, NEVER_TRIED
 from review.queries.tenants import tenants_of
 from review.queries.urgency import rules_of_pairs
+from review.queries.values import BadFilter
 
 PAGE_SIZE = 50
 MOST_TO_CHOOSE = 200
@@ -31,15 +32,15 @@ def deliveries_page(user: User, filters: DeliveryFilters) -> DeliveriesPage:
     tenants = tenants_of(user)
     ids = [tenant.id for tenant in tenants]
     now = database_clock()
-    rows = _listed(ids, filters)
-    page, more = rows[:PAGE_SIZE], len(rows) > PAGE_SIZE
+    place = place_of(_LIST, filters.cursor, now)
+    page, next_cursor = page_at(place, _wanted(ids, filters), NEWEST_FIRST, PAGE_SIZE)
     rules = rules_of_pairs({_rule_key(delivery) for delivery in page}).rules
     return DeliveriesPage(
         rows=tuple(delivery_row(delivery, rules.get(_rule_key(delivery)), now) for delivery in page),
         tenants=tenants,
         destinations=destinations_to_choose(ids),
         counts=delivery_counts(ids),
-        next_cursor=write_cursor(_LIST, now, [page[-1].pk]) if more else None,
+        next_cursor=next_cursor,
         as_of=now,
     )
 
@@ -52,9 +53,19 @@ def destinations_to_choose(tenant_ids: list[int]) -> tuple[DestinationName, ...]
 
 def delivery_counts(tenant_ids: list[int]) -> DeliveryCounts:
     """Two queries."""
-    dead = Delivery.objects.filter(tenant_id__in=tenant_ids, state=DeliveryState.DEAD_LETTERED)
     paused = Destination.objects.filter(tenant_id__in=tenant_ids).exclude(paused_at=None)
-    return DeliveryCounts(dead_letters=dead.count(), paused=paused.aggregate(n=Count("pk"))["n"])
+    return DeliveryCounts(dead_letters=dead_letters_in(tenant_ids).count(), paused=paused.count())
+
+
+def dead_letters_in(tenant_ids: list[int]) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(tenant_id__in=tenant_ids, state=DeliveryState.DEAD_LETTERED)
+
+
+def known_error(value: str) -> str:
+    """The class of error a filter names. Raises `BadFilter` for one nobody knows."""
+    if value not in END_WORDS:
+        raise BadFilter("error", f"There is no class of error “{value}”.")
+    return value
 
 
 def ended_with(errors: tuple[str, ...]) -> Q:
@@ -62,16 +73,8 @@ def ended_with(errors: tuple[str, ...]) -> Q:
     return Q(last_end__in=["" if error == NEVER_TRIED else error for error in errors])
 
 
-def _listed(tenant_ids: list[int], filters: DeliveryFilters) -> list[Delivery]:
-    rows = _wanted(Delivery.objects.filter(tenant_id__in=tenant_ids), filters)
-    if filters.cursor:
-        rows = rows.filter(after(NEWEST_FIRST, read_cursor(_LIST, filters.cursor)[1]))
-    related = rows.select_related(*RELATED).defer("body", "settlement__attempt__args")
-    return list(related.order_by(*NEWEST_FIRST)[: PAGE_SIZE + 1])
-
-
-def _wanted(rows: QuerySet[Delivery], filters: DeliveryFilters) -> QuerySet[Delivery]:
-    wanted = Q()
+def _wanted(tenant_ids: list[int], filters: DeliveryFilters) -> QuerySet[Delivery]:
+    wanted = Q(tenant_id__in=tenant_ids)
     if filters.states:
         wanted &= Q(state__in=filters.states)
     if filters.destination:
@@ -82,7 +85,8 @@ def _wanted(rows: QuerySet[Delivery], filters: DeliveryFilters) -> QuerySet[Deli
         wanted &= Q(tenant__slug__in=filters.tenants)
     if filters.text:
         wanted &= Q(operation__operation_key__icontains=filters.text)
-    return rows.filter(wanted)
+    rows = Delivery.objects.filter(wanted).select_related(*RELATED)
+    return rows.defer("body", "settlement__attempt__args")
 
 
 def _rule_key(delivery: Delivery) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from ledger.rules.deliveries import TryEnd
 from ledger.rules.masks import Veil
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock, one_reading
-from review.door import RIGHT_WORDS, NotVisible
+from review.door import enter_row, right_needed
 from review.queries.arguments import indented
 from review.queries.delivery_rows import RELATED, delivery_row
 from review.queries.delivery_values import (
@@ -27,23 +27,18 @@ from review.queries.delivery_words import END_WORDS
 from review.queries.history import event_view
 from review.queries.marked import deceptive_characters, marked_text
 from review.queries.page import EventView
-from review.queries.values import BadFilter
-from review.rights import Rights, rights_of
+from review.queries.values import BadFilter, number_in
+from review.rights import Rights
 
 NEWEST_TRIES = 100
 NEWEST_ACKS = 20
 NEWEST_EVENTS = 50
-LONGEST_TRY_NUMBER = 9
 
 
 def enter_delivery(user: User, delivery_id: str) -> tuple[Delivery, Rights]:
     """The delivery, if this person may see it. Raises `NotVisible`."""
     rows = Delivery.objects.select_related(*RELATED, "settlement__attempt__policy", "owner_group")
-    delivery = rows.filter(pk=delivery_id).first()
-    rights = rights_of(user, delivery.tenant) if delivery is not None else Rights()
-    if delivery is None or not rights.view:
-        raise NotVisible(delivery_id)
-    return delivery, rights
+    return enter_row(user, rows.filter(pk=delivery_id).first(), delivery_id)
 
 
 def delivery_page(user: User, delivery_id: str, *, shown_try: str = "") -> DeliveryPage:
@@ -59,7 +54,6 @@ def delivery_page(user: User, delivery_id: str, *, shown_try: str = "") -> Deliv
     return DeliveryPage(
         row=delivery_row(delivery, rule, now),
         webhook_id=delivery.webhook_id,
-        url=delivery.destination.url,
         ack=delivery.destination.ack,
         held=delivery.held_at is not None,
         dead_at=delivery.dead_at if delivery.state == DeliveryState.DEAD_LETTERED else None,
@@ -107,12 +101,11 @@ def _is_under_way(made: DeliveryTry, delivery: Delivery, now: datetime) -> bool:
     return made.ended_as is None and holds_lease and delivery.lease_until > now  # type: ignore[operator]
 
 
-def _shown(delivery: Delivery, number: str, veil: Veil, now: datetime) -> TryView | None:
-    if number and not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_TRY_NUMBER):
-        raise BadFilter("try", "A try has a number.")
+def _shown(delivery: Delivery, asked_for: str, veil: Veil, now: datetime) -> TryView | None:
+    number = number_in("try", asked_for, "A try has a number.")
     tries = delivery.sent_tries.order_by("-number")
-    made = tries.filter(number=int(number)).first() if number else tries.first()
-    if made is None and number:
+    made = tries.first() if number is None else tries.filter(number=number).first()
+    if made is None and number is not None:
         raise BadFilter("try", f"This delivery has no try {number}.")
     return None if made is None else _try_view(made, delivery, veil, now)
 
@@ -180,5 +173,4 @@ def _dead_letter(delivery: Delivery, rights: Rights, now: datetime) -> PressView
 
 
 def _no_right(delivery: Delivery, rights: Rights) -> str:
-    words = f"You need the right to {RIGHT_WORDS['decide_work']} in {delivery.tenant.name}."
-    return "" if rights.decide else words
+    return "" if rights.decide else right_needed(delivery.tenant, "decide_work")

@@ -148,7 +148,6 @@ class DeliveryPage:
 
     row: DeliveryRow
     webhook_id: str
-    url: str
     ack: str
     held: bool
     dead_at: datetime | None
@@ -162,10 +161,6 @@ class DeliveryPage:
     presses: tuple[PressView, ...]
     rights: Rights
     as_of: datetime
-
-    @property
-    def tenant(self) -> TenantView:
-        return self.row.tenant
 
     def press(self, kind: str) -> PressView:
         return next(press for press in self.presses if press.kind == kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ledger.models import Destination
-from review.door import RIGHT_WORDS
+from review.door import right_needed
 from review.queries.delivery_values import PressView
 from review.rights import Rights
 
@@ -12,9 +12,7 @@ def presses_of(
     destination: Destination, rights: Rights, *, undelivered: int, held: int
 ) -> tuple[PressView, ...]:
     """Pause or resume, test event, secret rotation."""
-    no_right = ""
-    if not rights.administer:
-        no_right = f"You need the right to {RIGHT_WORDS['administer']} in {destination.tenant.name}."
+    no_right = "" if rights.administer else right_needed(destination.tenant, "administer")
     paused = destination.paused_at is not None
     return (
         _resume(destination, no_right, held) if paused else _pause(destination, no_right, undelivered),

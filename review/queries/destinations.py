@@ -14,8 +14,8 @@ from ledger.models import Delivery, Destination, DestinationChange, DestinationS
 from ledger.queries.delivery_times import TIMES, WINDOW, acknowledged_within_s, settled_since
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.door import NotVisible
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.door import enter_row
+from review.queries.cursor import page_at, place_of
 from review.queries.deliveries import delivery_counts
 from review.queries.delivery_values import DeliveryCounts, PressView
 from review.queries.delivery_words import CHANGE_WORDS, END_WORDS, PAUSE_WORDS
@@ -23,7 +23,8 @@ from review.queries.destination_presses import presses_of
 from review.queries.marked import Segment, marked_text
 from review.queries.tenants import tenant_view, tenants_of, tenants_where
 from review.queries.values import TenantView
-from review.rights import Rights, rights_of
+from review.queries.words import plain
+from review.rights import Rights
 
 PAGE_SIZE = 100
 NEWEST_CHANGES = 100
@@ -122,10 +123,6 @@ class DestinationPage:
     rights: Rights
     as_of: datetime
 
-    @property
-    def tenant(self) -> TenantView:
-        return self.row.tenant
-
     def press(self, kind: str) -> PressView | None:
         return next((press for press in self.presses if press.kind == kind), None)
 
@@ -136,28 +133,26 @@ def destinations_page(user: User, *, cursor: str = "") -> DestinationsPage:
     ids = [tenant.id for tenant in tenants]
     now = database_clock()
     found = Destination.objects.filter(tenant_id__in=ids).select_related("tenant")
-    if cursor:
-        found = found.filter(after(BY_NAME, read_cursor(_LIST, cursor)[1]))
-    rows = list(found.order_by(*BY_NAME)[: PAGE_SIZE + 1])
-    page, more = rows[:PAGE_SIZE], len(rows) > PAGE_SIZE
-    administered = tenants_where(user, "administer")
+    page, next_cursor = page_at(place_of(_LIST, cursor, now), found, BY_NAME, PAGE_SIZE)
     return DestinationsPage(
         rows=_rows(page, now),
         tenants=tenants,
-        may_add_to=tuple(tenant for tenant in tenants if tenant.id in administered),
+        may_add_to=_administered(user, tenants),
         counts=delivery_counts(ids),
-        next_cursor=write_cursor(_LIST, now, [page[-1].name, page[-1].pk]) if more else None,
+        next_cursor=next_cursor,
         as_of=now,
     )
+
+
+def may_add_to(user: User) -> tuple[TenantView, ...]:
+    """The tenants this person may add a destination to."""
+    return _administered(user, tenants_of(user))
 
 
 def enter_destination(user: User, destination_id: str) -> tuple[Destination, Rights]:
     """The destination, if this person may see it. Raises `NotVisible`."""
     found = Destination.objects.select_related("tenant").filter(pk=destination_id).first()
-    rights = rights_of(user, found.tenant) if found is not None else Rights()
-    if found is None or not rights.view:
-        raise NotVisible(destination_id)
-    return found, rights
+    return enter_row(user, found, destination_id)
 
 
 def destination_page(user: User, destination_id: str) -> DestinationPage:
@@ -189,6 +184,11 @@ def newest_secret(destination_id: str) -> str:
     """Which secret a rotation replaces; empty where there is none."""
     last = DestinationSecret.objects.filter(destination_id=destination_id).order_by("-pk")
     return str(last.values_list("pk", flat=True).first() or "")
+
+
+def _administered(user: User, tenants: tuple[TenantView, ...]) -> tuple[TenantView, ...]:
+    administered = tenants_where(user, "administer")
+    return tuple(tenant for tenant in tenants if tenant.id in administered)
 
 
 def _rows(destinations: list[Destination], now: datetime) -> tuple[DestinationRow, ...]:
@@ -266,7 +266,7 @@ def _change(line: DestinationChange) -> ChangeView:
     return ChangeView(
         at=line.at,
         actor=line.actor,
-        words=CHANGE_WORDS.get(line.kind, line.kind.replace("_", " ")),
+        words=CHANGE_WORDS.get(line.kind, plain(line.kind)),
         why=marked_text(line.why),
         data=tuple(
             _fact(name, value) for name, value in sorted(line.data.items()) if value not in (None, "")
@@ -275,4 +275,4 @@ def _change(line: DestinationChange) -> ChangeView:
 
 
 def _fact(name: str, value: object) -> tuple[str, str]:
-    return name.replace("_", " "), END_WORDS.get(str(value), str(value))
+    return plain(name), END_WORDS.get(str(value), str(value))

@@ -77,10 +77,13 @@ def decision_view(decision: Decision) -> DecisionView:
     )
 
 
-def events_of(operation: Operation, attempts: list[Attempt], veil: Veil) -> tuple[EventView, ...]:
-    """The newest 100, newest first; one query."""
+def events_of(
+    operation: Operation, attempts: list[Attempt], veil: Veil, *, before: int | None = None
+) -> tuple[EventView, ...]:
+    """The newest 100, of all or before this number, newest first; one query."""
     numbers = {attempt.pk: attempt.number for attempt in attempts}
-    newest = operation.events.order_by("-sequence")[:NEWEST_EVENTS]
+    events = operation.events.all() if before is None else operation.events.filter(sequence__lt=before)
+    newest = events.order_by("-sequence")[:NEWEST_EVENTS]
     return tuple(event_view(event, numbers, veil) for event in newest)
 
 

@@ -11,19 +11,16 @@ from ledger.models import Attempt, Operation, User
 from ledger.queries.arguments import sentence_of, stored_args
 from ledger.rules.masks import Veil, veil_of
 from ledger.rules.policy import Rule
-from review.door import NotVisible
-from review.queries.history import chain_views, event_view
+from review.door import enter_row
+from review.queries.history import chain_views, events_of
 from review.queries.lane_values import Lanes
 from review.queries.lanes import lanes_of
 from review.queries.marked import Segment, marked_text
 from review.queries.page import AttemptView, EventView
 from review.queries.tenants import tenant_view
 from review.queries.urgency import rules_of_pairs
-from review.queries.values import BadFilter, TenantView
-from review.rights import Rights, rights_of
-
-EVENTS_A_PAGE = 100
-LONGEST_NUMBER = 9
+from review.queries.values import TenantView, number_in
+from review.rights import Rights
 
 
 @dataclass(frozen=True)
@@ -50,17 +47,16 @@ class OperationPage:
 
 def operation_page(user: User, operation_id: str, *, before: str = "") -> OperationPage:
     """Raises `NotVisible`, and `BadFilter` where `before` is no number of an event."""
-    operation = Operation.objects.select_related("tenant", "run").filter(pk=operation_id).first()
-    rights = rights_of(user, operation.tenant) if operation is not None else Rights()
-    if operation is None or not rights.view:
-        raise NotVisible(operation_id)
+    found = Operation.objects.select_related("tenant", "run").filter(pk=operation_id).first()
+    operation, rights = enter_row(user, found, operation_id)
     case = unlocked_case(operation)
     rules = rules_of_pairs({(attempt.policy_id, attempt.tool) for attempt in case.attempts}).rules
     veil = _veil_over_all(
         (attempt, rules.get((attempt.policy_id, attempt.tool))) for attempt in case.attempts
     )
     newest = case.newest
-    events = _events(operation, case.attempts, veil, before)
+    number = number_in("before", before, "An event has a number.")
+    events = events_of(operation, case.attempts, veil, before=number)
     return OperationPage(
         operation_id=operation.pk,
         tenant=tenant_view(operation.tenant),
@@ -89,12 +85,3 @@ def _veil_over_all(attempts: Iterable[tuple[Attempt, Rule | None]]) -> Veil:
     texts = {text for veil in veils for text in veil.texts}
     longest_first = tuple(sorted(texts, key=lambda text: (-len(text), text)))
     return Veil(longest_first, frozenset(value for veil in veils for value in veil.values))
-
-
-def _events(operation: Operation, attempts: list[Attempt], veil: Veil, before: str) -> tuple[EventView, ...]:
-    if before and not (before.isascii() and before.isdecimal() and len(before) <= LONGEST_NUMBER):
-        raise BadFilter("before", "An event has a number.")
-    events = operation.events.filter(sequence__lt=int(before)) if before else operation.events.all()
-    numbers = {attempt.pk: attempt.number for attempt in attempts}
-    newest = events.order_by("-sequence")[:EVENTS_A_PAGE]
-    return tuple(event_view(event, numbers, veil) for event in newest)

@@ -10,17 +10,15 @@ from django.db.models import Count, Q, QuerySet
 
 from ledger.models import ParkedFact, ParkedNote, User
 from ledger.queries.parked import OPEN, parked_now
-from ledger.rules.parking import MOST_FACTS
 from ledger.rules.vocabulary import FactKind
 from ledger.transactions import database_clock
-from review.door import NotVisible
-from review.models import TenantPermission
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.door import enter_row
+from review.queries.cursor import page_at, place_of
 from review.queries.marked import Segment, marked_text
 from review.queries.parked_candidates import CandidateView, candidates_of
-from review.queries.tenants import tenant_view, tenants_of
+from review.queries.tenants import held_by, tenant_view, tenants_of
 from review.queries.values import TenantView
-from review.rights import Rights, rights_of
+from review.rights import Rights
 
 PAGE_SIZE = 50
 OLDEST_FIRST = ("parked_at", "pk")
@@ -87,7 +85,6 @@ class ParkedPage:
     tenants: tuple[TenantView, ...]
     waiting: int
     filling: tuple[Filling, ...]
-    most_facts: int
     next_cursor: str | None
     as_of: datetime
 
@@ -122,37 +119,29 @@ def parked_page(user: User, *, dismissed: bool = False, cursor: str = "") -> Par
     tenants = tenants_of(user)
     ids = [tenant.id for tenant in tenants]
     now = database_clock()
-    listed, more = _listed(ids, dismissed=dismissed, cursor=cursor)
-    last = listed[-1] if more else None
+    place = place_of("parked-dismissed" if dismissed else "parked", cursor, now)
+    listed, next_cursor = page_at(place, _shown(ids, dismissed=dismissed), OLDEST_FIRST, PAGE_SIZE)
     return ParkedPage(
         dismissed=dismissed,
         rows=tuple(_row(fact) for fact in listed),
         tenants=tenants,
         waiting=ParkedFact.objects.filter(OPEN, tenant_id__in=ids).count(),
         filling=tuple(_filling(tenants)),
-        most_facts=MOST_FACTS,
-        next_cursor=write_cursor(_name(dismissed=dismissed), now, [last.parked_at, last.pk])
-        if last
-        else None,
+        next_cursor=next_cursor,
         as_of=now,
     )
 
 
 def parked_count(user: User) -> int:
     """How many facts wait in the tenants of this person; one query."""
-    seen = TenantPermission.objects.filter(
-        user_id=user.pk, user__is_active=True, permission__codename="view_work"
-    ).values("content_object_id")
+    seen = held_by(user, "view_work").values("content_object_id")
     return ParkedFact.objects.filter(OPEN, tenant_id__in=seen).count()
 
 
 def enter_fact(user: User, fact_id: str) -> tuple[ParkedFact, Rights]:
     """The fact, if this person may see it. Raises `NotVisible`."""
     fact = _with_notes(ParkedFact.objects.filter(pk=fact_id)).first()
-    rights = rights_of(user, fact.tenant) if fact is not None else Rights()
-    if fact is None or not rights.view:
-        raise NotVisible(fact_id)
-    return fact, rights
+    return enter_row(user, fact, fact_id)
 
 
 def parked_fact_page(user: User, fact_id: str) -> ParkedFactPage:
@@ -172,17 +161,9 @@ def parked_fact_page(user: User, fact_id: str) -> ParkedFactPage:
     )
 
 
-def _listed(tenant_ids: list[int], *, dismissed: bool, cursor: str) -> tuple[list[ParkedFact], bool]:
+def _shown(tenant_ids: list[int], *, dismissed: bool) -> QuerySet[ParkedFact]:
     shown = Q(joined_at=None, dismissed_at__isnull=False) if dismissed else OPEN
-    facts = _with_notes(ParkedFact.objects.filter(shown, tenant_id__in=tenant_ids))
-    if cursor:
-        facts = facts.filter(after(OLDEST_FIRST, read_cursor(_name(dismissed=dismissed), cursor)[1]))
-    found = list(facts.order_by(*OLDEST_FIRST)[: PAGE_SIZE + 1])
-    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
-
-
-def _name(*, dismissed: bool) -> str:
-    return "parked-dismissed" if dismissed else "parked"
+    return _with_notes(ParkedFact.objects.filter(shown, tenant_id__in=tenant_ids))
 
 
 def _with_notes(facts: QuerySet[ParkedFact]) -> QuerySet[ParkedFact]:

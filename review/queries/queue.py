@@ -12,11 +12,11 @@ from django.db.models import Count, Q, QuerySet, Value
 
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.rules.vocabulary import OWNERSHIP
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.queries.cursor import Place, page_at, place_of
 from review.queries.lists import decided_items, matching, on_tab, open_items, waiting_items
 from review.queries.rows import RowFacts, queue_row
 from review.queries.tenants import tenants_of
-from review.queries.urgency import ORDER, RulesOfList, by_urgency, rules_of, rules_of_pairs
+from review.queries.urgency import ORDER, RulesOfList, rules_of, rules_of_pairs, with_urgency
 from review.queries.values import QueueFilters, QueuePage, Tab
 from review.queries.voting import votes_so_far
 
@@ -35,6 +35,10 @@ class _Asked:
     filters: QueueFilters
     tenant_ids: list[int]
     now: datetime
+
+    @property
+    def place(self) -> Place:
+        return place_of(self.filters.tab, self.filters.cursor, self.now)
 
     @property
     def wanted(self) -> Q:
@@ -82,41 +86,23 @@ def _urgent(asked: _Asked) -> _Listed:
     waiting = asked.filters.tab is Tab.WAITING
     every = asked.waiting() if waiting else asked.open()
     rules = rules_of(every)
-    as_of, place = _place(asked)
     items = every.filter(on_tab(asked.filters.tab, asked.user, asked.now))
-    ordered = by_urgency(items, rules, as_of)
-    page, more = _page(ordered.filter(after(ORDER, place)) if place else ordered)
-    cursor = write_cursor(asked.filters.tab, as_of, _urgency_key(page[-1])) if more else None
-    return _Listed(page, rules, cursor)
+    place = asked.place
+    page, next_cursor = _page(place, with_urgency(items, rules, place.as_of), ORDER)
+    return _Listed(page, rules, next_cursor)
 
 
 def _decided(asked: _Asked) -> _Listed:
-    as_of, place = _place(asked)
-    ordered = asked.decided().order_by(*NEWEST_CLOSED)
-    page, more = _page(ordered.filter(after(NEWEST_CLOSED, place)) if place else ordered)
+    page, next_cursor = _page(asked.place, asked.decided(), NEWEST_CLOSED)
     rules = rules_of_pairs({(item.attempt.policy_id, item.attempt.tool) for item in page})
-    cursor = None
-    if more and page[-1].closed_at is not None:
-        cursor = write_cursor(asked.filters.tab, as_of, (page[-1].closed_at, page[-1].pk))
-    return _Listed(page, rules, cursor)
+    return _Listed(page, rules, next_cursor)
 
 
-def _place(asked: _Asked) -> tuple[datetime, list[str | int]]:
-    """The time the list is judged at, and after which row the page begins (none: at the top)."""
-    if not asked.filters.cursor:
-        return asked.now, []
-    return read_cursor(asked.filters.tab, asked.filters.cursor)
-
-
-def _page(ordered: QuerySet[ReviewItem]) -> tuple[list[ReviewItem], bool]:
+def _page(
+    place: Place, items: QuerySet[ReviewItem], columns: Sequence[str]
+) -> tuple[list[ReviewItem], str | None]:
     related = ("tenant", "operation", "attempt", "owner_group", "owner", "claimed_by")
-    rows = ordered.select_related(*related).defer("attempt__args")[: PAGE_SIZE + 1]
-    found = list(rows)
-    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
-
-
-def _urgency_key(item: ReviewItem) -> list[str | int | datetime]:
-    return [getattr(item, column) for column in ORDER]
+    return page_at(place, items.select_related(*related).defer("attempt__args"), columns, PAGE_SIZE)
 
 
 def _row_facts(asked: _Asked, listed: _Listed) -> RowFacts:

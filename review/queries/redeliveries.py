@@ -6,18 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 
 from ledger.models import Destination, PlannedRedelivery, RedeliveryPlan, User
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
-from review.door import RIGHT_WORDS, NotVisible
-from review.queries.cursor import after, read_cursor, write_cursor
+from review.door import enter_row, right_needed
+from review.queries.cursor import page_at, place_of
 from review.queries.delivery_values import PressView
 from review.queries.delivery_words import END_WORDS
 from review.queries.tenants import tenant_view
 from review.queries.values import TenantView
-from review.rights import Rights, rights_of
+from review.queries.words import plain
+from review.rights import Rights
 
 PAGE_SIZE = 50
 NEWEST_PLANS = 10
@@ -29,7 +30,6 @@ class PlanRow:
     """One plan in a line. `standing`: running, cancelled or finished."""
 
     plan_id: str
-    tenant: TenantView
     by: str
     why: str
     standing: str
@@ -63,7 +63,6 @@ class PlanPage:
     rate_per_s: float
     chosen_by: tuple[tuple[str, str], ...]
     created_at: datetime
-    next_at: datetime | None
     cancelled_at: datetime | None
     cancelled_by: str
     finished_at: datetime | None
@@ -94,22 +93,18 @@ class PlanPage:
 
 def enter_plan(user: User, plan_id: str) -> tuple[RedeliveryPlan, Rights]:
     """The plan, if this person may see it. Raises `NotVisible`."""
-    plan = RedeliveryPlan.objects.select_related("tenant", "by", "cancelled_by").filter(pk=plan_id).first()
-    rights = rights_of(user, plan.tenant) if plan is not None else Rights()
-    if plan is None or not rights.view:
-        raise NotVisible(plan_id)
-    return plan, rights
+    plans = RedeliveryPlan.objects.select_related("tenant", "by", "cancelled_by")
+    return enter_row(user, plans.filter(pk=plan_id).first(), plan_id)
 
 
 def newest_plans(tenant_ids: list[int]) -> tuple[PlanRow, ...]:
     """The newest ten of these tenants; one query."""
     done = Count("lines", filter=Q(lines__done_at__isnull=False))
-    plans = RedeliveryPlan.objects.filter(tenant_id__in=tenant_ids).select_related("tenant", "by")
+    plans = RedeliveryPlan.objects.filter(tenant_id__in=tenant_ids).select_related("by")
     counted = plans.annotate(total=Count("lines"), done=done).order_by("-pk")[:NEWEST_PLANS]
     return tuple(
         PlanRow(
             plan_id=plan.pk,
-            tenant=tenant_view(plan.tenant),
             by=plan.by.get_username(),
             why=plan.why,
             standing=_standing(plan),
@@ -127,7 +122,8 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
     now = database_clock()
     counts = _counts(plan)
     waiting = Counter({state: n for (done, _, state), n in counts.items() if not done})
-    lines, more = _lines(plan, cursor)
+    place = place_of(f"plan:{plan.pk}", cursor, now)
+    lines, next_cursor = page_at(place, _lines(plan), BY_POSITION, PAGE_SIZE)
     destination = _destination(plan)
     return PlanPage(
         plan_id=plan.pk,
@@ -137,7 +133,6 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
         rate_per_s=plan.rate_per_s,
         chosen_by=_chosen_by(plan, destination),
         created_at=plan.created_at,
-        next_at=plan.next_at,
         cancelled_at=plan.cancelled_at,
         cancelled_by=plan.cancelled_by.get_username() if plan.cancelled_by else "",
         finished_at=plan.finished_at,
@@ -151,7 +146,7 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
         made_due_now=_made_due_now(counts),
         paused=destination is not None and destination.paused_at is not None,
         lines=tuple(_line(line, plan) for line in lines),
-        next_cursor=write_cursor(_list_name(plan), now, [lines[-1].position]) if more else None,
+        next_cursor=next_cursor,
         cancel=_cancel(plan, rights, waiting.total()),
         rights=rights,
         as_of=now,
@@ -187,16 +182,8 @@ def _made_due_now(counts: Counts) -> tuple[tuple[DeliveryState, int], ...]:
     return tuple((state, found[state]) for state in DeliveryState if found[state])
 
 
-def _lines(plan: RedeliveryPlan, cursor: str) -> tuple[list[PlannedRedelivery], bool]:
-    rows = plan.lines.select_related("delivery__operation", "delivery__destination").defer("delivery__body")
-    if cursor:
-        rows = rows.filter(after(BY_POSITION, read_cursor(_list_name(plan), cursor)[1]))
-    found = list(rows.order_by(*BY_POSITION)[: PAGE_SIZE + 1])
-    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
-
-
-def _list_name(plan: RedeliveryPlan) -> str:
-    return f"plan:{plan.pk}"
+def _lines(plan: RedeliveryPlan) -> QuerySet[PlannedRedelivery]:
+    return plan.lines.select_related("delivery__operation", "delivery__destination").defer("delivery__body")
 
 
 def _line(line: PlannedRedelivery, plan: RedeliveryPlan) -> LineView:
@@ -235,7 +222,7 @@ def _chosen_by(plan: RedeliveryPlan, destination: Destination | None) -> tuple[t
         chosen["destination"] = destination.name
     if "error" in chosen:
         chosen["error"] = END_WORDS.get(chosen["error"], chosen["error"])
-    return tuple((name.replace("_", " "), value) for name, value in sorted(chosen.items()))
+    return tuple((plain(name), value) for name, value in sorted(chosen.items()))
 
 
 def _standing(plan: RedeliveryPlan) -> str:
@@ -248,5 +235,5 @@ def _cancel(plan: RedeliveryPlan, rights: Rights, waiting: int) -> PressView:
     says = f"Leaves what has not had its turn yet ({waiting}) as it is; what was made due goes out."
     why = "" if _standing(plan) == "running" else "It has ended."
     if not rights.decide:
-        why = f"You need the right to {RIGHT_WORDS['decide_work']} in {plan.tenant.name}."
+        why = right_needed(plan.tenant, "decide_work")
     return PressView("cancel", "Cancel the plan", says, why)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ledger.models import FsckForm, FsckRun, Pulse, Tenant, User
+from ledger.models import FsckForm, FsckRun, Pulse, User
 from ledger.queries.fsck import LastRun, last_runs, standing_runs
 from ledger.transactions import database_clock
 from review.door import NotVisible
-from review.models import TenantPermission
+from review.queries.tenants import held_by
 
 RIGHTS = ("administer", "audit")
 PARTS: Mapping[str, str] = {
@@ -78,7 +78,7 @@ class SystemPage:
 
 def may_see_system(user: User) -> bool:
     """Whether this person administers or audits any tenant."""
-    return bool(_tenants_in_charge_of(user))
+    return held_by(user, *RIGHTS).exists()
 
 
 def system_page(user: User) -> SystemPage:
@@ -97,18 +97,14 @@ def system_page(user: User) -> SystemPage:
 
 def faults_known_to(user: User) -> int:
     """In how many places the newest runs found an invariant broken, as far as this person may know."""
-    own = _tenants_in_charge_of(user)
-    return max((_counted(run, own) for run in standing_runs() if own), default=0)
+    broken = [run for run in standing_runs() if run.counts]
+    own = _tenants_in_charge_of(user) if broken else frozenset()
+    return max((_counted(run, own) for run in broken if own), default=0)
 
 
 def _tenants_in_charge_of(user: User) -> frozenset[str]:
     """Slugs."""
-    held = TenantPermission.objects.filter(
-        user_id=user.pk, user__is_active=True, permission__codename__in=RIGHTS
-    )
-    return frozenset(
-        Tenant.objects.filter(pk__in=held.values("content_object_id")).values_list("slug", flat=True)
-    )
+    return frozenset(held_by(user, *RIGHTS).values_list("content_object__slug", flat=True))
 
 
 def _heartbeats(now: datetime) -> tuple[Heartbeat, ...]:

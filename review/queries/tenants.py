@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from ledger.models import Tenant, User
 from review.models import TenantPermission
 from review.queries.values import TenantView
@@ -9,9 +11,7 @@ from review.queries.values import TenantView
 
 def tenants_of(user: User) -> tuple[TenantView, ...]:
     """By name; none for an inactive person."""
-    seen = TenantPermission.objects.filter(
-        user_id=user.pk, user__is_active=True, permission__codename="view_work"
-    ).values("content_object_id")
+    seen = held_by(user, "view_work").values("content_object_id")
     return tuple(tenant_view(tenant) for tenant in Tenant.objects.filter(pk__in=seen).order_by("name", "pk"))
 
 
@@ -21,7 +21,11 @@ def tenant_view(tenant: Tenant) -> TenantView:
 
 def tenants_where(user: User, codename: str) -> frozenset[int]:
     """The ids of the tenants in which this person has this right; none for an inactive person."""
-    held = TenantPermission.objects.filter(
-        user_id=user.pk, user__is_active=True, permission__codename=codename
+    return frozenset(held_by(user, codename).values_list("content_object_id", flat=True))
+
+
+def held_by(user: User, *codenames: str) -> QuerySet[TenantPermission]:
+    """Where this person has one of these rights; nowhere for an inactive person."""
+    return TenantPermission.objects.filter(
+        user_id=user.pk, user__is_active=True, permission__codename__in=codenames
     )
-    return frozenset(held.values_list("content_object_id", flat=True))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Case, DateTimeField, F, IntegerField, Q, QuerySet, Value, When
 
 from ledger.models import PolicySnapshot, ReviewItem
-from ledger.policies import hiding_too, policy_of
+from ledger.policies import current_snapshots, hiding_too, policy_of
 from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import HIGH_RISK
 
@@ -53,27 +53,21 @@ def rules_of(items: QuerySet[ReviewItem]) -> RulesOfList:
 def rules_of_pairs(pairs: set[PolicyAndTool]) -> RulesOfList:
     """Two queries. Each hides what its tenant's policy in force hides as well."""
     snapshots = PolicySnapshot.objects.in_bulk({policy_id for policy_id, _ in pairs})
-    in_force = {snapshot.tenant_id: policy_of(snapshot) for snapshot in _in_force(snapshots.values())}
+    in_force = current_snapshots(snapshot.tenant_id for snapshot in snapshots.values())
     found: dict[PolicyAndTool, Rule] = {}
     for policy_id, tool in pairs:
         snapshot = snapshots[policy_id]
         rule = policy_of(snapshot).rule_for(tool)
         if rule is not None:
-            found[policy_id, tool] = hiding_too(rule, in_force[snapshot.tenant_id].rule_for(tool))
+            found[policy_id, tool] = hiding_too(rule, policy_of(in_force[snapshot.tenant_id]).rule_for(tool))
     return RulesOfList(found)
 
 
-def _in_force(snapshots: Iterable[PolicySnapshot]) -> QuerySet[PolicySnapshot]:
-    tenants = {snapshot.tenant_id for snapshot in snapshots}
-    newest_first = PolicySnapshot.objects.filter(tenant_id__in=tenants).order_by("tenant_id", "-version")
-    return newest_first.distinct("tenant_id")
-
-
-def by_urgency(items: QuerySet[ReviewItem], rules: RulesOfList, as_of: datetime) -> QuerySet[ReviewItem]:
-    """The list in its order. `as_of` decides what is overdue, so that pages of one list agree."""
+def with_urgency(items: QuerySet[ReviewItem], rules: RulesOfList, as_of: datetime) -> QuerySet[ReviewItem]:
+    """The list with the columns of its ORDER. `as_of` decides what is overdue, so that its pages agree."""
     return items.annotate(
         late=_flag(Q(due_at__lte=as_of)), calm=_flag(rules.risky()), window_end=_window_end(rules)
-    ).order_by(*ORDER)
+    )
 
 
 def _flag(holds: Q) -> Case:

@@ -10,6 +10,8 @@ from enum import StrEnum
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 
+LONGEST_NUMBER = 9
+
 
 class BadFilter(ValueError):
     """A filter or cursor that cannot be read; `field` names it, the message is for the person."""
@@ -17,6 +19,13 @@ class BadFilter(ValueError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+def number_in(field: str, text: str, refusal: str) -> int | None:
+    """The number in an address, None where none stands there. Raises `BadFilter` for what is no number."""
+    if text and not (text.isascii() and text.isdecimal() and len(text) <= LONGEST_NUMBER):
+        raise BadFilter(field, refusal)
+    return int(text) if text else None
 
 
 class Tab(StrEnum):

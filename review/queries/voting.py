@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from ledger.approvals import Binding
 from ledger.models import Approval, Attempt, Decision, PolicySnapshot, User, Vote
-from ledger.policies import policy_of
+from ledger.policies import current_snapshots, policy_of
 from ledger.rules.authority import ApprovalFacts, Reason
 from ledger.rules.states import OPEN_QUESTION, State
 from review.people import People
@@ -86,21 +86,14 @@ def votes_so_far(attempts: Sequence[Attempt], now: datetime) -> Mapping[str, Vot
     for vote in cast:
         by_attempt[vote.attempt_id].append(vote)
     under_way = [attempt for attempt in attempts if attempt.pk in by_attempt]
-    newest = _newest_policies({attempt.tenant_id for attempt in under_way})
+    in_force = current_snapshots(attempt.tenant_id for attempt in under_way)
     found = {}
     for attempt in under_way:
-        binding = _bare_binding(attempt, newest.get(attempt.tenant_id))
+        binding = _bare_binding(attempt, in_force.get(attempt.tenant_id))
         given = sum(1 for vote in by_attempt[attempt.pk] if counts(vote, binding, now))
         if binding is not None and given:
             found[attempt.pk] = VotesSoFar(given, binding.needed)
     return found
-
-
-def _newest_policies(tenant_ids: set[int]) -> Mapping[int, PolicySnapshot]:
-    if not tenant_ids:
-        return {}
-    newest = PolicySnapshot.objects.filter(tenant_id__in=tenant_ids).order_by("tenant_id", "-version")
-    return {snapshot.tenant_id: snapshot for snapshot in newest.distinct("tenant_id")}
 
 
 def _bare_binding(attempt: Attempt, policy: PolicySnapshot | None) -> Binding | None:
