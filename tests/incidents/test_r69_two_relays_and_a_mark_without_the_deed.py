@@ -24,7 +24,8 @@ from tests.incidents.scene import Scene
 from tests.ledger.deliveries.helping import destination, told
 from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support import make
-from tests.support.consumer import ROOT, ConsumerProcess
+from tests.support.consumer import ConsumerProcess
+from tests.support.serving import ROOT
 
 RELAYS = 4
 ROWS = 40

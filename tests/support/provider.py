@@ -11,20 +11,18 @@ It runs as a process of its own on its own disk, so its count of effects survive
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
 from dashboard.management.demo.books import CANARY_ID
 from dashboard.management.demo.provider import Answer, Handler, arguments, problem, serve
+from tests.support.serving import start_program
 
-ROOT = Path(__file__).parents[2]
 SEND, LOOK_UP = "send", "look_up"
 HANG_S = 60.0
 
@@ -228,21 +226,15 @@ class ProviderProcess:
 
     def __init__(self, directory: Path, *, token: str = "", idempotent: str = "refunds,deployments") -> None:
         self._arguments = ["--dir", str(directory), "--token", token, "--idempotent", idempotent]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
         self.port = 0
         self.url = ""
 
     def start(self) -> Self:
         """Start, and return once it listens."""
-        command = [sys.executable, "-m", "tests.support.provider", "--until-stdin-closes"]
-        self._process = subprocess.Popen(
-            [*command, *self._arguments, "--port", str(self.port)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert self._process.stdout is not None
-        said = json.loads(self._process.stdout.readline())
+        options = ["--until-stdin-closes", *self._arguments, "--port", str(self.port)]
+        self._process, line = start_program("tests.support.provider", *options)
+        said = json.loads(line)
         self.port, self.url = said["port"], said["url"]
         return self
 
@@ -267,9 +259,7 @@ class ProviderProcess:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def set_mode(self, mode: str, *, on: str = "", times: int = -1) -> None:

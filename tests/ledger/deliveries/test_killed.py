@@ -18,8 +18,9 @@ from ledger.transactions import database_clock
 from tests.ledger.deliveries.helping import all_is_well, destination, told
 from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support.cast import Cast
-from tests.support.consumer import ROOT, ConsumerProcess
+from tests.support.consumer import ConsumerProcess
 from tests.support.processes import wait_until
+from tests.support.serving import ROOT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.crash, pytest.mark.slow]
 
