@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db.models import F
@@ -71,8 +70,7 @@ class Post:
 
 
 @pytest.fixture
-def post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Post]:
-    settings.LEDGER_PRIVATE_NETS, settings.LEDGER_ALLOW_HTTP = ("127.0.0.0/8",), True
+def post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
     people = cast()
     with MailServer(tmp_path / "mail") as server:
         monkeypatch.setenv("PROVIDER_MAIL_SENT", str(server.sent))
