@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 
 import psutil
 import pytest
 
 from ledger.models import Attempt, Provider
 from ledger.transactions import database_clock
-from tests.crash.world import ARGS, REFUND, ROOT, RULES, World
+from tests.crash.world import ARGS, REFUND, RULES, World
 from tests.support import make
+from tests.support.beside import start_command
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
@@ -97,12 +95,7 @@ def test_a_sender_stopped_beyond_its_lease_settles_nothing_when_it_comes_back(ow
     make.policy(own.people.tenant, tools={REFUND: rule})
     posted(own)
     own.provider.set_mode("accept_then_hang", on="send", times=1)
-    sender = subprocess.Popen(
-        [sys.executable, "manage.py", "reconcile", "--once"],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": own.database},
-        stdout=subprocess.DEVNULL,
-    )
+    sender = start_command("reconcile", "--once")
     try:
         own.provider.wait_for_hanging(timeout=WITHIN_S)
         sender.send_signal(signal.SIGSTOP)

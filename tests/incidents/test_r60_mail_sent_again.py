@@ -13,7 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.db.models import F
 
 from ledger.models import Attempt, Provider
 from ledger.queries.invariants import findings
@@ -58,11 +57,8 @@ class Post:
     def asked_after(self, attempt: Attempt, seconds: float) -> Attempt:
         """So much later: one look-up, and one pass of the sender, which must find nothing to send."""
         past = timedelta(seconds=seconds)
-        Attempt.objects.filter(pk=attempt.pk).update(
-            lease_ended_at=F("lease_ended_at") - past,
-            last_negative_at=F("last_negative_at") - past,
-            next_check_at=database_clock(),
-        )
+        asked = Attempt.objects.filter(pk=attempt.pk)
+        make.waited(asked, past, next_check_at=database_clock())
         reconcile_once()
         Attempt.objects.update(send_again_at=None)
         assert send_once().sent == 0, "it was sent again"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import count
 from typing import Any
-
-from django.db.models import F
 
 from ledger.lifecycle import LeaveProblem, LeaveRefused
 from ledger.models import Attempt, Event, Provider
@@ -101,12 +98,7 @@ class Desk:
         return self.provider.effects(correlation_id(str(operation.tenant_id), operation.operation_key))
 
     def settle_window_over(self, attempt: Attempt) -> None:
-        past = timedelta(seconds=60)
-        Attempt.objects.filter(pk=attempt.pk).update(
-            lease_ended_at=F("lease_ended_at") - past,
-            last_negative_at=F("last_negative_at") - past,
-            next_check_at=database_clock(),
-        )
+        make.waited(Attempt.objects.filter(pk=attempt.pk), next_check_at=database_clock())
 
     def agent_is_refused(self, attempt: Attempt) -> LeaveProblem:
         answer = make.ask_leave(self.people.key, attempt)
