@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -219,6 +219,38 @@ def altered_thing(mode: str, thing: dict[str, Any]) -> dict[str, Any]:
 
 def _other(value: Any) -> Any:
     return value + 1 if isinstance(value, int) else f"{value} (other)"
+
+
+def asking(resource: str, fields: Iterable[str]) -> dict[str, Any]:
+    """How the `http` adapter asks this provider about what was sent to the address `resource`."""
+    return {
+        "request": {"method": "GET", "url": f"{resource}?correlation_id={{correlation_id}}"},
+        "matches": "/data",
+        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
+        "reference": "/id",
+        "state": {
+            "pointer": "/status",
+            "done": ["succeeded", "sent", "open", "live"],
+            "in_progress": ["pending"],
+            "failed": ["failed"],
+            "reversed": ["refunded"],
+        },
+        "content": {f"/{name}": f"/{name}" for name in fields},
+        "canary": {"request": {"url": f"{resource}/canary"}, "pointer": "/id", "value": "canary"},
+        "rate_per_s": 1000,
+    }
+
+
+def sending(resource: str, fields: Iterable[str]) -> dict[str, Any]:
+    """How the ledger itself sends there."""
+    return {
+        "url": resource,
+        "headers": {"Idempotency-Key": "{idempotency_key}"},
+        "body": {
+            **{name: f"{{args/{name}}}" for name in fields},
+            "metadata": {"correlation_id": "{correlation_id}"},
+        },
+    }
 
 
 class ProviderProcess:

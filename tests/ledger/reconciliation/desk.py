@@ -13,7 +13,7 @@ from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
 from tests.support import make
 from tests.support.cast import Cast
-from tests.support.provider import ProviderProcess
+from tests.support.provider import ProviderProcess, asking, sending
 
 REFUND = make.REFUND
 OWN = {
@@ -30,26 +30,9 @@ _numbers = count(1)
 
 def refunds(url: str) -> dict[str, Any]:
     """How refunds are looked up, and how they are sent."""
-    return {
-        "request": {"url": f"{url}/refunds?correlation_id={{correlation_id}}"},
-        "matches": "/data",
-        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
-        "reference": "/id",
-        "state": {"pointer": "/status", "done": ["succeeded"], "in_progress": ["pending"]},
-        "content": {"/amount": "/amount", "/currency": "/currency"},
-        "canary": {"request": {"url": f"{url}/refunds/canary"}, "pointer": "/id", "value": "canary"},
-        "rate_per_s": 1000,
-        "send": {
-            "url": f"{url}/refunds",
-            "headers": {"Idempotency-Key": "{idempotency_key}"},
-            "body": {
-                "amount": "{args/amount}",
-                "currency": "{args/currency}",
-                "metadata": {"correlation_id": "{correlation_id}"},
-            },
-            "no_effect": {"409": "refused"},
-        },
-    }
+    resource, fields = f"{url}/refunds", ("amount", "currency")
+    send = {**sending(resource, fields), "no_effect": {"409": "refused"}}
+    return asking(resource, fields) | {"send": send}
 
 
 @dataclass
