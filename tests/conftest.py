@@ -10,6 +10,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 
+from ledger.deliveries import stop_sending
+from ledger.http import close_connections
+from tests.support.consumer import ConsumerProcess
 from tests.support.processes import RunningLedger
 
 
@@ -39,6 +42,22 @@ def shared_ledger() -> Iterator[RunningLedger]:
     """One running ledger for the tests of a module, each of which leaves it ready again."""
     with _home_directory() as directory, _running(directory) as ledger:
         yield ledger
+
+
+@pytest.fixture(scope="session")
+def _running_consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsumerProcess]:
+    with ConsumerProcess(tmp_path_factory.mktemp("consumer")) as running:
+        yield running
+        close_connections()
+
+
+@pytest.fixture
+def consumer(_running_consumer: ConsumerProcess) -> Iterator[ConsumerProcess]:
+    """A consumer of results in a process of its own, which takes whatever it is sent."""
+    _running_consumer.forget()
+    _running_consumer.answer(200)
+    yield _running_consumer
+    stop_sending()
 
 
 @contextmanager

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 from playwright.sync_api import expect
 
-from ledger.deliveries import deliver_once, stop_sending
-from ledger.http import close_connections
+from ledger.deliveries import deliver_once
 from ledger.models import Attempt, Delivery
 from ledger.rules.backoff import DELIVERY_WAITS_S
 from ledger.rules.deliveries import TryEnd
@@ -25,23 +23,6 @@ from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
 
 ANSWER = "no such hook \u202e <b>here</b>"
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsumerProcess]:
-    with ConsumerProcess(tmp_path_factory.mktemp("consumer")) as process:
-        yield process
-        close_connections()
-
-
-@pytest.fixture
-def consumer(running: ConsumerProcess, settings: Any) -> Iterator[ConsumerProcess]:
-    settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
-    settings.LEDGER_ALLOW_HTTP = True
-    running.forget()
-    running.answer(200)
-    yield running
-    stop_sending()
 
 
 def dead_after_all_its_tries(people: Cast, consumer: ConsumerProcess) -> Delivery:

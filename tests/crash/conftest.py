@@ -10,8 +10,8 @@ from pytest_django import DjangoDbBlocker
 
 from ledger.http import close_connections
 from tests.crash.world import World
-from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support.api import WebServer
+from tests.support.beside import database_url_of_tests
 from tests.support.cast import cast
 from tests.support.provider import ProviderProcess
 

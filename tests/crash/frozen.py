@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import SimpleNamespace
-from unittest import mock
 
 from django.core.management import execute_from_command_line
 
@@ -15,9 +13,9 @@ from ledger import faults
 
 
 def main(point: str, *command: str) -> None:
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "config.settings", faults.ARMED: point}
-    with mock.patch.object(faults, "signal", SimpleNamespace(SIGKILL=signal.SIGSTOP)):
-        execute_from_command_line(["manage.py", *command])
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    faults.watchers.append(lambda passed: os.kill(os.getpid(), signal.SIGSTOP) if passed == point else None)
+    execute_from_command_line(["manage.py", *command])
 
 
 if __name__ == "__main__":

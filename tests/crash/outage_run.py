@@ -10,7 +10,7 @@ from ledger.models import Attempt, LookUp, Provider
 from ledger.queries.invariants import findings
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
-from tests.crash.stack import table
+from tests.crash.stack import table, verdict
 from tests.crash.world import ARGS, REFUND, configuration
 from tests.support import make
 from tests.support.cast import Cast, cast
@@ -123,9 +123,7 @@ class Outage:
             "a second effect": self.provider.total_effects() != self.attempts - self.absent,
             "fsck": bool(list(findings())),
         }
-        failed = [what for what, is_so in wrong.items() if is_so]
-        print("FAILED: " + ", ".join(failed) if failed else "everything held")
-        return 1 if failed else 0
+        return verdict(wrong)
 
 
 def busiest_second(arrived: list[float]) -> int:

@@ -23,7 +23,7 @@ from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
 from review import decisions
 from tests.crash.payer import SOME_WAIT
-from tests.crash.stack import table
+from tests.crash.stack import table, verdict
 from tests.crash.watching import Watch
 from tests.support import make
 from tests.support.cast import cast
@@ -248,9 +248,8 @@ class Payments:
             f"fsck: {fsck.stdout}{fsck.stderr}": fsck.returncode != 0,
             f"verify_history: {history.stdout}{history.stderr}": history.returncode != 0,
         }
-        failed = [what for what, is_so in wrong.items() if is_so]
-        print("FAILED: " + ", ".join(failed) if failed else f"everything held; {fsck.stdout.strip()}")
-        return 1 if failed else 0
+        print(fsck.stdout.strip())
+        return verdict(wrong)
 
 
 def configuration(url: str, canary: str) -> dict[str, Any]:

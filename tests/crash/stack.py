@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,3 +41,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     drawn = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
     return "\n".join([drawn[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *drawn[1:]])
+
+
+def verdict(wrong: Mapping[str, bool]) -> int:
+    """Print which of these were so, and did not hold; the exit code."""
+    failed = [what for what, is_so in wrong.items() if is_so]
+    print("FAILED: " + ", ".join(failed) if failed else "everything held")
+    return 1 if failed else 0

@@ -4,18 +4,13 @@ At most one effect each, and it is found out; what is proven absent is for a per
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db.models import F
 
 from ledger.faults import ARMED
 from ledger.models import Attempt, Provider
@@ -24,11 +19,11 @@ from ledger.reconciliation import reconcile_once, sweep_once
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
 from tests.crash.test_sender_killed import AFTER_IT_IS_SENT, BEFORE_IT_IS_SENT
-from tests.crash.world import ROOT, WITHIN_S
-from tests.ledger.ingest.cast import database_url_of_tests
+from tests.crash.world import WITHIN_S
 from tests.ledger.providers.mail import ARGS as MAIL_ARGS
 from tests.ledger.providers.mail import configuration as mail_configuration
 from tests.support import localstripe, make
+from tests.support.beside import start_command
 from tests.support.cast import Cast, cast
 from tests.support.localstripe import LocalStripe
 from tests.support.mailserver import DOMAIN, MailServer
@@ -37,7 +32,6 @@ from tests.support.processes import wait_until
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 RULE = {"provider": "real", "executor": "ledger", "dispatch_timeout_s": 30, "settle_s": 0.2, "approvals": 1}
-LONG_AGO = timedelta(seconds=60)
 
 
 @dataclass
@@ -58,15 +52,8 @@ class Way:
 
     def passes(self, dies_at: str = "") -> int:
         """One pass of a worker in a process of its own."""
-        environment = {**os.environ, "DATABASE_URL": database_url_of_tests(), ARMED: dies_at}
-        return subprocess.run(
-            [sys.executable, "manage.py", "reconcile", "--once"],
-            cwd=ROOT,
-            env={**environment, **self.environment},
-            capture_output=True,
-            check=False,
-            timeout=WITHIN_S,
-        ).returncode
+        environment = {ARMED: dies_at, **self.environment}
+        return start_command("reconcile", "--once", **environment).wait(WITHIN_S)
 
     @property
     def attempt(self) -> Attempt:
@@ -83,11 +70,7 @@ class Way:
         def settled() -> bool:
             Attempt.objects.filter(state="DISPATCHED").update(lease_until=database_clock())
             sweep_once()
-            Attempt.objects.update(
-                next_check_at=database_clock(),
-                lease_ended_at=F("lease_ended_at") - LONG_AGO,
-                last_negative_at=F("last_negative_at") - LONG_AGO,
-            )
+            make.waited(Attempt.objects.all(), next_check_at=database_clock())
             reconcile_once()
             return self.attempt.state not in ("DISPATCHED", "UNKNOWN")
 

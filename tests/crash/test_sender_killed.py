@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 
-import psutil
 import pytest
 
-from ledger.models import Attempt, Provider
+from ledger.models import Attempt
 from ledger.transactions import database_clock
-from tests.crash.world import ARGS, REFUND, ROOT, RULES, World
+from tests.crash.world import ARGS, REFUND, World
 from tests.support import make
-from tests.support.processes import wait_until
+from tests.support.beside import start_command
+from tests.support.processes import is_stopped, wait_until
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
@@ -24,17 +21,7 @@ WITHIN_S = 40.0
 @pytest.fixture
 def own(world: World) -> World:
     """The world, in which the ledger itself sends the refunds."""
-    make.policy(world.people.tenant, tools={REFUND: {**RULES[REFUND], "executor": "ledger"}})
-    send = {
-        "url": f"{world.provider.url}/refunds",
-        "headers": {"Idempotency-Key": "{idempotency_key}"},
-        "body": {
-            **{name: f"{{args/{name}}}" for name in ARGS[REFUND]},
-            "metadata": {"correlation_id": "{correlation_id}"},
-        },
-    }
-    refunds = Provider.objects.get(name="refunds")
-    Provider.objects.filter(pk=refunds.pk).update(config={**refunds.config, "send": send})
+    world.let_the_ledger_send()
     return world
 
 
@@ -93,20 +80,14 @@ def test_killed_after_sending_it_is_found_and_never_sent_again(own: World, point
 
 
 def test_a_sender_stopped_beyond_its_lease_settles_nothing_when_it_comes_back(own: World) -> None:
-    rule = {**RULES[REFUND], "executor": "ledger", "dispatch_timeout_s": 4}
-    make.policy(own.people.tenant, tools={REFUND: rule})
+    own.let_the_ledger_send(dispatch_timeout_s=4)
     posted(own)
     own.provider.set_mode("accept_then_hang", on="send", times=1)
-    sender = subprocess.Popen(
-        [sys.executable, "manage.py", "reconcile", "--once"],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": own.database},
-        stdout=subprocess.DEVNULL,
-    )
+    sender = start_command("reconcile", "--once")
     try:
         own.provider.wait_for_hanging(timeout=WITHIN_S)
         sender.send_signal(signal.SIGSTOP)
-        wait_until(lambda: stopped(sender.pid), within_s=10, what="the sender is stopped")
+        wait_until(lambda: is_stopped(sender.pid), within_s=10, what="the sender is stopped")
         Attempt.objects.filter(pk=own.newest.pk).update(lease_until=database_clock())
         own.sweep_until("UNKNOWN")
         own.reconcile_until("OUTCOME_CONFIRMED")
@@ -124,7 +105,3 @@ def test_a_sender_stopped_beyond_its_lease_settles_nothing_when_it_comes_back(ow
         1,
     )
     assert own.history()[events:] == [("attempt.outcome_reported", "sender")]
-
-
-def stopped(pid: int) -> bool:
-    return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)

@@ -22,7 +22,7 @@ from ledger.transactions import database_clock
 from tests.support import make
 from tests.support.cast import Cast
 from tests.support.processes import wait_until
-from tests.support.provider import ProviderProcess
+from tests.support.provider import ProviderProcess, asking, sending
 
 ROOT = Path(__file__).parents[2]
 REFUND, MAIL = "refund.create", "email.send"
@@ -42,17 +42,7 @@ RULES = {
 
 def configuration(url: str, tool: str) -> dict[str, Any]:
     """How the ledger asks the provider what became of a request."""
-    resource = f"{url}/{RESOURCES[tool]}"
-    return {
-        "request": {"method": "GET", "url": f"{resource}?correlation_id={{correlation_id}}"},
-        "matches": "/data",
-        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
-        "reference": "/id",
-        "state": {"pointer": "/status", "done": ["succeeded", "sent"], "in_progress": ["pending"]},
-        "content": {f"/{name}": f"/{name}" for name in ARGS[tool]},
-        "canary": {"request": {"url": f"{resource}/canary"}, "pointer": "/id", "value": "canary"},
-        "rate_per_s": 1000,
-    }
+    return asking(f"{url}/{RESOURCES[tool]}", ARGS[tool])
 
 
 class Agent:
@@ -121,6 +111,14 @@ class World:
         grant = Grant(scopes=["tool:*"], verbs=["ingest", "read"], days=1)
         self.key_text = create_key(agent=self.people.agent, grant=grant)[0]
         return self
+
+    def let_the_ledger_send(self, **rule: Any) -> None:
+        """From now on refunds are sent by the ledger itself."""
+        make.policy(self.people.tenant, tools={REFUND: {**RULES[REFUND], "executor": "ledger", **rule}})
+        url = self.provider.url
+        send = sending(f"{url}/{RESOURCES[REFUND]}", ARGS[REFUND])
+        config = {**configuration(url, REFUND), "send": send}
+        Provider.objects.filter(name=RESOURCES[REFUND]).update(config=config)
 
     # --- agents --------------------------------------------------------------------------------------------
 

@@ -10,21 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import psutil
-
-from ledger.models import Provider, ReviewItem
+from ledger.models import ReviewItem
 from ledger.queries.invariants import findings
 from ledger.rules.states import State
-from tests.crash.stack import table
-from tests.crash.world import ARGS, REFUND, ROOT, RULES, Agent, Reachable, World, configuration
+from tests.crash.stack import table, verdict
+from tests.crash.world import ARGS, REFUND, ROOT, Agent, Reachable, World
 from tests.crash.written import all_rows, beyond_evidence
 from tests.support import make
 from tests.support.cast import cast
-from tests.support.processes import wait_until
+from tests.support.processes import is_stopped, wait_until
 from tests.support.provider import ProviderProcess
 
 WITHIN_S = 60.0
-OWN = {**RULES[REFUND], "executor": "ledger"}
 CONFLICT = "conflicting_evidence"
 
 
@@ -81,10 +78,8 @@ class Zombies:
         """Play every case and print the table; 1 where something did not hold."""
         results = list(self._results())
         print(table(HEAD, [result.row for result in results]))
-        failed = [result.case.name for result in results if not result.held]
-        failed += [f"fsck: {finding}" for finding in findings()]
-        print("FAILED: " + ", ".join(failed) if failed else "everything held")
-        return 1 if failed else 0
+        wrong = {result.case.name: not result.held for result in results}
+        return verdict(wrong | {f"fsck: {finding}": True for finding in findings()})
 
     def _results(self) -> Iterator[Result]:
         world = World(cast(), self._ledger, self._provider, os.environ["DATABASE_URL"]).prepare()
@@ -256,22 +251,10 @@ def sent_by_the_ledger(play: Callable[[World], WentOn]) -> Callable[[World], Wen
     """The same under a rule by which the ledger sends, with a lease long enough to be seen."""
 
     def under_own_rule(world: World) -> WentOn:
-        make.policy(world.people.tenant, tools={REFUND: {**OWN, "dispatch_timeout_s": 3}})
-        refunds = configuration(world.provider.url, REFUND)
-        body = {name: f"{{args/{name}}}" for name in ARGS[REFUND]}
-        send = {
-            "url": f"{world.provider.url}/refunds",
-            "headers": {"Idempotency-Key": "{idempotency_key}"},
-            "body": {**body, "metadata": {"correlation_id": "{correlation_id}"}},
-        }
-        Provider.objects.filter(name="refunds").update(config={**refunds, "send": send})
+        world.let_the_ledger_send(dispatch_timeout_s=3)
         return play(world)
 
     return under_own_rule
-
-
-def is_stopped(pid: int) -> bool:
-    return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
 
 
 CASES = (

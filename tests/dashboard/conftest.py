@@ -7,10 +7,18 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from ledger.models import User
+from ledger.models import Destination, User
+from tests.support import told
 from tests.support.cast import Cast, cast
 
 SignIn = Callable[[User], Client]
+
+
+def body_of(client: Client, path: str) -> str:
+    """A page that is there, its white space folded."""
+    answer = client.get(path)
+    assert answer.status_code == 200, path
+    return " ".join(answer.content.decode().split())
 
 
 @pytest.fixture
@@ -28,3 +36,8 @@ def signed_in() -> SignIn:
         return client
 
     return sign_in
+
+
+@pytest.fixture
+def destination(people: Cast) -> Destination:
+    return told.destination(people.tenant)

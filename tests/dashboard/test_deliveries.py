@@ -17,7 +17,7 @@ from ledger.rules.states import DeliveryState
 from review.queries import deliveries as list_queries
 from review.queries.delivery_words import DEAD_WORDS, END_WORDS, PAUSE_WORDS
 from review.queries.destinations import Health
-from tests.dashboard.conftest import SignIn
+from tests.dashboard.conftest import SignIn, body_of
 from tests.support import make, told
 from tests.support.cast import Cast
 
@@ -26,17 +26,6 @@ NO_TOOL = (
     "Redelivering sends the stored result again. No tool runs: this part of the program cannot reach one."
 )
 HOSTILE = b"<script>alert(1)</script>\xe2\x80\xae\xff\x00 Printer on fire"
-
-
-@pytest.fixture
-def destination(people: Cast) -> Destination:
-    return told.destination(people.tenant)
-
-
-def body_of(client: Client, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, path
-    return " ".join(answer.content.decode().split())
 
 
 def test_everything_a_delivery_can_be_has_words() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.test import Client
 
 from ledger import deliveries as ledger_deliveries
 from ledger import http
@@ -15,20 +14,9 @@ from ledger.rules.deliveries import TryEnd
 from ledger.transactions import database_clock
 from review import destinations
 from review.queries import redeliveries
-from tests.dashboard.conftest import SignIn
+from tests.dashboard.conftest import SignIn, body_of
 from tests.support import make, told
 from tests.support.cast import Cast
-
-
-@pytest.fixture
-def destination(people: Cast) -> Destination:
-    return told.destination(people.tenant)
-
-
-def body_of(client: Client, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, path
-    return " ".join(answer.content.decode().split())
 
 
 def test_dead_letters_stand_by_destination_and_class_of_error(

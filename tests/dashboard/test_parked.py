@@ -16,7 +16,7 @@ from ledger.rules import parking
 from ledger.rules.reconcile import LookedUpKind
 from ledger.transactions import durable
 from review.queries import parked as parked_queries
-from tests.dashboard.conftest import SignIn
+from tests.dashboard.conftest import SignIn, body_of
 from tests.support import make
 from tests.support.cast import Cast
 
@@ -36,12 +36,6 @@ def fact(people: Cast) -> ParkedFact:
 
 def address(fact: ParkedFact, what: str = "") -> str:
     return f"/review/parked/{fact.pk}/" + (f"{what}/" if what else "")
-
-
-def body_of(client: Client, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200
-    return " ".join(answer.content.decode().split())
 
 
 def test_the_list_says_what_was_told_about_what_by_whom_and_how_often(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from ledger.deliveries import stop_sending
 from ledger.http import close_connections
 from ledger.providers import pace
 from tests.incidents.scene import Scene, opening
-from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support.api import WebServer
+from tests.support.beside import database_url_of_tests
 from tests.support.cast import cast
-from tests.support.consumer import ConsumerProcess
 from tests.support.provider import ProviderProcess
 
 
@@ -49,19 +46,3 @@ def scene(
     opened.api.close()
     opened.stranger.close()
     close_connections()
-
-
-@pytest.fixture(scope="package")
-def running_consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsumerProcess]:
-    with ConsumerProcess(tmp_path_factory.mktemp("consumer")) as running:
-        yield running
-
-
-@pytest.fixture
-def consumer(running_consumer: ConsumerProcess, settings: Any) -> Iterator[ConsumerProcess]:
-    """A consumer of results in a process of its own, on this machine, which may be asked."""
-    settings.LEDGER_PRIVATE_NETS, settings.LEDGER_ALLOW_HTTP = ("127.0.0.0/8",), True
-    running_consumer.forget()
-    running_consumer.answer(200)
-    yield running_consumer
-    stop_sending()

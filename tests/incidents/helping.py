@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Barrier
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from django.db import connection
-
-from ledger.lifecycle import DecisionRefused
 from ledger.models import LookUp, Provider
-from ledger.transactions import Busy, database_clock
+from ledger.transactions import database_clock
 from tests.incidents.scene import PAYMENT, RESOURCES, RULES, Body, Scene, configuration
 from tests.support import make
 from tests.support.processes import wait_until
 from tests.support.proxy import Fault, Honest, Proxy, Reply, Request
-
-Work = Callable[[], Any]
 
 
 def publish(scene: Scene, rules: Mapping[str, Mapping[str, Any]]) -> None:
@@ -57,24 +50,6 @@ def query_of(request: Request) -> dict[str, str]:
 def answers_of(about: Body) -> list[LookUp]:
     """What the look-ups of an attempt were answered, oldest first."""
     return list(LookUp.objects.filter(attempt=about["attempt_id"]).order_by("pk"))
-
-
-def at_once(*works: Work) -> list[Any]:
-    """Do all of it at the same moment, each on a connection of its own; a refusal is an answer, too."""
-    start = Barrier(len(works))
-
-    def one(work: Work) -> Any:
-        try:
-            connection.ensure_connection()
-            start.wait(timeout=30)
-            return work()
-        except (Busy, DecisionRefused) as refused:
-            return refused
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        return list(pool.map(one, works))
 
 
 def until(moment: Any) -> None:

@@ -30,7 +30,7 @@ from review.queries import ActionView, ItemPage, QueueFilters, QueueRow, item_pa
 from tests.support import make
 from tests.support.api import Api, WebServer
 from tests.support.cast import Cast
-from tests.support.provider import ProviderProcess
+from tests.support.provider import ProviderProcess, asking, sending
 
 Body = dict[str, Any]
 
@@ -74,31 +74,7 @@ FOUND, NONE, MANY, OTHER_CONTENT, IN_PROGRESS, UNAVAILABLE = (
 def configuration(url: str, tool: str) -> Body:
     """How the ledger asks the provider about a tool's calls, and sends those that are its own to send."""
     resource = f"{url}/{RESOURCES[tool]}"
-    sends = {
-        "url": resource,
-        "headers": {"Idempotency-Key": "{idempotency_key}"},
-        "body": {
-            **{name: f"{{args/{name}}}" for name in ARGS[tool]},
-            "metadata": {"correlation_id": "{correlation_id}"},
-        },
-    }
-    return {
-        "request": {"method": "GET", "url": f"{resource}?correlation_id={{correlation_id}}"},
-        "matches": "/data",
-        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
-        "reference": "/id",
-        "state": {
-            "pointer": "/status",
-            "done": ["succeeded", "sent", "open", "live"],
-            "in_progress": ["pending"],
-            "failed": ["failed"],
-            "reversed": ["refunded"],
-        },
-        "content": {f"/{name}": f"/{name}" for name in ARGS[tool]},
-        "canary": {"request": {"url": f"{resource}/canary"}, "pointer": "/id", "value": "canary"},
-        "rate_per_s": 1000,
-        "send": sends,
-    }
+    return asking(resource, ARGS[tool]) | {"send": sending(resource, ARGS[tool])}
 
 
 @dataclass

@@ -19,10 +19,11 @@ from ledger.models import Attempt, Event, LookUp
 from ledger.reconciliation import reconcile_once, send_once
 from review import decisions
 from tests.incidents.aftermath import nothing_else_went_wrong
-from tests.incidents.helping import Work, at_once, publish
+from tests.incidents.helping import publish
 from tests.incidents.scene import MAIL, NONE, OWN, Body, Scene
 from tests.support import make
 from tests.support.api import slug_of
+from tests.support.races import Work, at_once
 
 ROUNDS = 8
 

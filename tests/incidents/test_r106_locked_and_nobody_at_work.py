@@ -21,7 +21,7 @@ from ledger.reconciliation import reconcile_once, send_once, sweep_once
 from ledger.transactions import database_clock
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import OWN, Body, Scene
-from tests.ledger.ingest.cast import database_url_of_tests
+from tests.support.beside import database_url_of_tests
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from ledger.reconciliation import claims
 from ledger.transactions import database_clock
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import MAIL, Scene
-from tests.ledger.ingest.cast import database_url_of_tests
+from tests.support.beside import database_url_of_tests
 
 FINISHED = 60
 PAGES_PER_DEAD_ROW = 12

@@ -7,15 +7,11 @@ them, a 429 decides nothing, and the other tenants keep their share. domain.md s
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,22 +20,16 @@ from ledger.models import Attempt, LookUp, ReviewItem
 from ledger.reconciliation import reconcile_once
 from ledger.transactions import durable
 from tests.incidents.awaiting import asked_at, lost, provider_behind_a_line, states, unknown
-from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support import make
+from tests.support.beside import start_command
 from tests.support.cast import Cast, cast
 from tests.support.processes import wait_until
 from tests.support.proxy import Honest, Reply, Request
 
-ROOT = Path(__file__).parents[2]
 RATE_PER_S, MANY, PROCESSES = 5, 30, 3
 WITHIN_S = 90.0
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-@pytest.fixture(autouse=True)
-def _loopback(settings: Any) -> None:
-    settings.LEDGER_PRIVATE_NETS, settings.LEDGER_ALLOW_HTTP = ("127.0.0.0/8",), True
 
 
 class Noting:
@@ -64,14 +54,9 @@ class Noting:
 
 
 @contextmanager
-def reconcilers(database: str) -> Iterator[None]:
+def reconcilers() -> Iterator[None]:
     """Several processes that look for due work all the time."""
-    command = [sys.executable, "manage.py", "reconcile"]
-    environment = {**os.environ, "DATABASE_URL": database}
-    running = [
-        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-        for _ in range(PROCESSES)
-    ]
+    running = [start_command("reconcile") for _ in range(PROCESSES)]
     try:
         yield
     finally:
@@ -92,7 +77,7 @@ def test_many_made_due_at_once_are_asked_about_at_the_providers_rate(tmp_path: P
         lost(people.key, provider, MANY)
         look_again_at_everything(people)
         line.fault = noting
-        with reconcilers(database_url_of_tests()):
+        with reconcilers():
             wait_until(lambda: not unknown(people.tenant), within_s=WITHIN_S, what="all settled")
     assert states(people.tenant) == {"OUTCOME_CONFIRMED"}
     # each process may be late with one turn it has taken

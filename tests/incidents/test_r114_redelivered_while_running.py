@@ -7,10 +7,8 @@ Work is claimed in the database. Messages carry nothing, wait for no time, and m
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +22,7 @@ from ledger.reconciliation.claims import LOOK_UP_LEASE
 from ledger.transactions import database_clock
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import OWN, PAYMENT, Scene
-from tests.ledger.ingest.cast import database_url_of_tests
+from tests.support.beside import start_command
 
 ROOT = Path(__file__).parents[2]
 COPIES = 4
@@ -34,12 +32,7 @@ COPIES = 4
 def first_copy(scene: Scene, *, hangs_in: str, mode: str) -> Iterator[subprocess.Popen[bytes]]:
     """Another worker's pass, which hangs at the provider until it is released; then it goes on to its end."""
     scene.provider.set_mode(mode, on=hangs_in, times=1)
-    worker = subprocess.Popen(
-        [sys.executable, "manage.py", "reconcile", "--once"],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": database_url_of_tests()},
-        stdout=subprocess.DEVNULL,
-    )
+    worker = start_command("reconcile", "--once")
     try:
         scene.provider.wait_for_hanging(timeout=60)
         yield worker

@@ -29,8 +29,8 @@ from ledger.management.local.programs import postgres_programs
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.helping import publish
 from tests.incidents.scene import MAIL, PAYMENT, Body, Scene, key_for
-from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support.api import Api, WebServer
+from tests.support.beside import database_url_of_tests
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db.models import F
@@ -29,11 +28,6 @@ pytestmark = pytest.mark.django_db
 MANY = 25
 PASSES = 12
 TWO_HOURS = timedelta(hours=2)
-
-
-@pytest.fixture(autouse=True)
-def _loopback(settings: Any) -> None:
-    settings.LEDGER_PRIVATE_NETS, settings.LEDGER_ALLOW_HTTP = ("127.0.0.0/8",), True
 
 
 def next_probe() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from ledger.client import DuplicateOperation, Ledger, current_operation
 from tests.incidents.aftermath import nothing_else_went_wrong
-from tests.incidents.helping import at_once
 from tests.incidents.scene import ARGS, PAYMENT, Scene, key_for
 from tests.support.api import slug_of
+from tests.support.races import at_once
 
 KEY = "order:9:charge"
 

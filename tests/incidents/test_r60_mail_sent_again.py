@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.db.models import F
 
 from ledger.models import Attempt, Provider
 from ledger.queries.invariants import findings
@@ -59,11 +57,8 @@ class Post:
     def asked_after(self, attempt: Attempt, seconds: float) -> Attempt:
         """So much later: one look-up, and one pass of the sender, which must find nothing to send."""
         past = timedelta(seconds=seconds)
-        Attempt.objects.filter(pk=attempt.pk).update(
-            lease_ended_at=F("lease_ended_at") - past,
-            last_negative_at=F("last_negative_at") - past,
-            next_check_at=database_clock(),
-        )
+        asked = Attempt.objects.filter(pk=attempt.pk)
+        make.waited(asked, past, next_check_at=database_clock())
         reconcile_once()
         Attempt.objects.update(send_again_at=None)
         assert send_once().sent == 0, "it was sent again"
@@ -71,8 +66,7 @@ class Post:
 
 
 @pytest.fixture
-def post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Post]:
-    settings.LEDGER_PRIVATE_NETS, settings.LEDGER_ALLOW_HTTP = ("127.0.0.0/8",), True
+def post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
     people = cast()
     with MailServer(tmp_path / "mail") as server:
         monkeypatch.setenv("PROVIDER_MAIL_SENT", str(server.sent))

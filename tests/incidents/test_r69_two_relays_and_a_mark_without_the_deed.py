@@ -9,9 +9,6 @@ cannot be signed for stays PENDING with the reason.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 
 from ledger.deliveries import deliver_once, pause
@@ -22,29 +19,19 @@ from ledger.transactions import database_clock, durable
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import Scene
 from tests.ledger.deliveries.helping import destination, told
-from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support import make
-from tests.support.consumer import ROOT, ConsumerProcess
+from tests.support.beside import start_command
+from tests.support.consumer import ConsumerProcess
 
 RELAYS = 4
 ROWS = 40
-
-
-def relay() -> subprocess.Popen[bytes]:
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database_url_of_tests(),
-        "LEDGER_PRIVATE_NETS": "127.0.0.0/8",
-        "LEDGER_ALLOW_HTTP": "1",
-    }
-    return subprocess.Popen([sys.executable, "manage.py", "deliver", "--once"], cwd=ROOT, env=environment)
 
 
 def test_four_relays_publish_each_row_once(scene: Scene, consumer: ConsumerProcess) -> None:
     destination(scene.people, consumer, most_at_once=12)
     make.policy(scene.people.tenant)
     told(scene.people, ROWS)
-    relays = [relay() for _ in range(RELAYS)]
+    relays = [start_command("deliver", "--once") for _ in range(RELAYS)]
     assert [running.wait(timeout=300) for running in relays] == [0] * RELAYS
     deliver_once(pass_s=30)  # where their few seconds were not enough
     ids = Counter(one.webhook_id for one in consumer.received())

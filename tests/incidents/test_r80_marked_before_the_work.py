@@ -28,8 +28,8 @@ from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock, durable
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import Scene
-from tests.support.consumer import ROOT
 from tests.support.processes import free_port
+from tests.support.serving import ROOT
 
 
 @dataclass

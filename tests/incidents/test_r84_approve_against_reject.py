@@ -19,10 +19,10 @@ from ledger.lifecycle import Decided, DecisionRefused
 from ledger.models import Approval, ApprovalUse, Decision, User
 from review import decisions
 from tests.incidents.aftermath import nothing_else_went_wrong
-from tests.incidents.helping import Work, at_once
 from tests.incidents.scene import DEPLOY, Body, Scene
 from tests.support import make
 from tests.support.api import slug_of
+from tests.support.races import Work, at_once
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from ledger.transactions import database_clock
 from review.models import ApprovalScope
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import ARGS, DEPLOY, OWN, RESOURCES, Scene, configuration
-from tests.ledger.ingest.cast import database_url_of_tests
 from tests.support.api import slug_of
+from tests.support.beside import database_url_of_tests
 from tests.support.processes import wait_until
 
 WAITS = """

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models import F
 from guardian.shortcuts import remove_perm
 
 from ledger.lifecycle import Decided, DecisionRefused, LeaveGiven, LeaveRefused
@@ -47,10 +45,7 @@ def item(people: Cast) -> ReviewItem:
     make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, "note.add": notes})
     attempt = make.unknown(people.key, "note.add", args={"title": "Printer is on fire"})
     make.looked_up(attempt, LookedUpKind.ABSENT)
-    minute = timedelta(minutes=1)
-    Attempt.objects.filter(pk=attempt.pk).update(
-        lease_ended_at=F("lease_ended_at") - minute, last_negative_at=F("last_negative_at") - minute
-    )
+    make.waited(Attempt.objects.filter(pk=attempt.pk))
     return make.item_of(make.looked_up(attempt, LookedUpKind.ABSENT))
 
 

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from ledger.lifecycle import Decided, DecisionRefused
 from ledger.models import Approval, Decision, Vote
 from ledger.rules.states import State
 from review import decisions, ownership
-from tests.support import make
+from tests.support import make, races
 from tests.support.cast import Cast, cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-Press = Callable[[], Decided]
+at_once = partial(races.at_once, may_raise=(DecisionRefused,))
 
 
 @pytest.fixture
 def people(transactional_db: None) -> Cast:
     return cast()
-
-
-def at_once(*presses: Press) -> list[Decided | DecisionRefused]:
-    """Press all of them at the same moment."""
-    start = Barrier(len(presses))
-
-    def press(one: Press) -> Decided | DecisionRefused:
-        try:
-            start.wait(timeout=10)
-            return one()
-        except DecisionRefused as refused:
-            return refused
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(presses)) as pool:
-        return list(pool.map(press, presses))
 
 
 def split(answers: list[Decided | DecisionRefused]) -> tuple[list[Decided], list[DecisionRefused]]:

@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.serving import kill_program, start_program
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,13 @@ class ConsumerProcess:
         return f"http://127.0.0.1:{self.port}/hooks"
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.consumer", str(self.directory), str(self.port)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
+        place = (str(self.directory), str(self.port))
+        self._process, said = start_program("tests.support.consumer", *place)
+        self.port = int(said)
 
     def kill(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+            kill_program(self._process)
             self._process = None
 
     def answer(

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.support.serving import InThread
 
 TOKEN = "github-secret"
 CANARY = 1
 
 
-class Tracker:
+class Tracker(InThread):
     """One repository's issues, served in a thread of this process."""
 
     def __init__(self) -> None:
         self.issues = [_issue(CANARY, "The first issue", None)]
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.tracker = self
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.tracker = self
+        super().__init__(server)
 
     def open_issue(self, title: str, body: str) -> int:
         number = len(self.issues) + 1

@@ -8,15 +8,14 @@ from __future__ import annotations
 import mailbox
 import re
 import socketserver
-import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from tests.support.serving import InThread
 
 PASSWORD = "imap-secret"
 
 
-class ImapServer:
+class ImapServer(InThread):
     """One folder, served in threads of this process. `says` replaces the answer to a command."""
 
     def __init__(self, maildir: Path) -> None:
@@ -24,19 +23,9 @@ class ImapServer:
         self.asked: list[str] = []
         self.says: dict[str, str] = {}
         self.drops: set[str] = set()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.imap = self
-        self.port = int(self._server.server_address[1])
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.imap = self
+        super().__init__(server)
 
     def mails(self) -> list[bytes]:
         """By uid, from 1."""

@@ -6,21 +6,16 @@ intents from a time on, and lists the oldest first; the ledger must not depend o
 
 from __future__ import annotations
 
-import os
 import re
 import socket
-import subprocess
-import sys
-import threading
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
-ROOT = Path(__file__).parents[2]
+from tests.support.serving import end_with_its_starter, kill_program, start_program
+
 SECRET = "sk_test_localstripe"
 GOOD_CARD, DECLINED_CARD = "4242424242424242", "4000000000000341"
 
@@ -32,27 +27,16 @@ class LocalStripe:
 
     def __enter__(self) -> Self:
         """Start, and return once it listens."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.localstripe"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        found = re.search(r"http://[\d.:]+", self._process.stdout.readline())
+        self._process, said = start_program("tests.support.localstripe", quiet=True)
+        found = re.search(r"http://[\d.:]+", said)
         assert found is not None, "localstripe did not start"
         self.url = found[0]
         self.client = httpx.Client(base_url=self.url, trust_env=False, timeout=30, headers=bearer())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.client.close()
-        self._process.kill()
-        self._process.communicate()
+        kill_program(self._process)
 
     def post(self, target: str, **fields: Any) -> dict[str, Any]:
         """One request of an agent; nested fields are written as Stripe wants them. Raises on an error."""
@@ -107,7 +91,7 @@ def main() -> None:
 
     # It would write everything it holds to one file of the whole machine, at each change.
     resources.Store.dump_to_disk = lambda _store: None
-    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    end_with_its_starter()
     listening = socket.create_server(("127.0.0.1", 0))
     web.run_app(server.app, sock=listening, print=lambda text: print(text, flush=True), access_log=None)
 

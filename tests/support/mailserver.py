@@ -17,17 +17,14 @@ import os
 import re
 import shutil
 import ssl
-import subprocess
 import sys
-import threading
 from email import message_from_bytes
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tests.support.processes import wait_until
+from tests.support.serving import end_with_its_starter, kill_program, start_program
 
-ROOT = Path(__file__).parents[2]
 DOMAIN = "mail.test"
 CANARY = f"<canary@{DOMAIN}>"
 USER, PASSWORD = "ledger", "mail-secret"
@@ -48,24 +45,14 @@ class MailServer:
         self.set_mode("honest")
         self.put(f"Message-ID: {CANARY}\nFrom: a@mail.test\nTo: b@mail.test\nSubject: canary\n\nHere.\n")
         (self.directory / "accepted.log").touch()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.mailserver", str(self.directory), *self._options],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+        self._process, said = start_program(
+            "tests.support.mailserver", str(self.directory), *self._options, quiet=True
         )
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline() or 0)
-        assert self.port, "the mail server did not start"
+        self.port = int(said)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.kill()
-        self._process.communicate()
+    def __exit__(self, *_: object) -> None:
+        kill_program(self._process)
 
     def set_mode(self, mode: str) -> None:
         """honest · accept_then_drop · accept_then_hang · drop_before · lagging (found after
@@ -214,5 +201,5 @@ Subject: whatever
 
 
 if __name__ == "__main__":
-    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    end_with_its_starter()
     asyncio.run(serve(Path(sys.argv[1]), log_in=sys.argv[2] == "1", certificate=sys.argv[3]))

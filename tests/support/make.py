@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
+
+from django.db.models import F, QuerySet
 
 from ledger import lifecycle
 from ledger.lifecycle import Intent, IntentAnswer, OutcomeReport
@@ -188,6 +190,13 @@ def item_of(attempt: Attempt) -> ReviewItem:
 def fresh(attempt: Attempt) -> Attempt:
     """The attempt as it is stored now."""
     return Attempt.objects.select_related("operation", "policy").get(pk=attempt.pk)
+
+
+def waited(attempts: QuerySet[Attempt], by: timedelta = timedelta(minutes=1), **columns: Any) -> None:
+    """They have waited so much longer: for what comes late, and since they were last found absent."""
+    attempts.update(
+        lease_ended_at=F("lease_ended_at") - by, last_negative_at=F("last_negative_at") - by, **columns
+    )
 
 
 def at(item: ReviewItem, **columns: datetime | User | None) -> ReviewItem:

@@ -32,6 +32,11 @@ def wait_until(condition: Callable[[], bool], *, within_s: float, what: str) -> 
         time.sleep(0.05)
 
 
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP, until it is continued."""
+    return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+
+
 class RunningLedger:
     """`manage.py up` in a process of its own, really durable, with no address of this test run."""
 

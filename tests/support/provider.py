@@ -11,20 +11,18 @@ It runs as a process of its own on its own disk, so its count of effects survive
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
 from dashboard.management.demo.books import CANARY_ID
 from dashboard.management.demo.provider import Answer, Handler, arguments, problem, serve
+from tests.support.serving import start_program
 
-ROOT = Path(__file__).parents[2]
 SEND, LOOK_UP = "send", "look_up"
 HANG_S = 60.0
 
@@ -223,26 +221,52 @@ def _other(value: Any) -> Any:
     return value + 1 if isinstance(value, int) else f"{value} (other)"
 
 
+def asking(resource: str, fields: Iterable[str]) -> dict[str, Any]:
+    """How the `http` adapter asks this provider about what was sent to the address `resource`."""
+    return {
+        "request": {"method": "GET", "url": f"{resource}?correlation_id={{correlation_id}}"},
+        "matches": "/data",
+        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
+        "reference": "/id",
+        "state": {
+            "pointer": "/status",
+            "done": ["succeeded", "sent", "open", "live"],
+            "in_progress": ["pending"],
+            "failed": ["failed"],
+            "reversed": ["refunded"],
+        },
+        "content": {f"/{name}": f"/{name}" for name in fields},
+        "canary": {"request": {"url": f"{resource}/canary"}, "pointer": "/id", "value": "canary"},
+        "rate_per_s": 1000,
+    }
+
+
+def sending(resource: str, fields: Iterable[str]) -> dict[str, Any]:
+    """How the ledger itself sends there."""
+    return {
+        "url": resource,
+        "headers": {"Idempotency-Key": "{idempotency_key}"},
+        "body": {
+            **{name: f"{{args/{name}}}" for name in fields},
+            "metadata": {"correlation_id": "{correlation_id}"},
+        },
+    }
+
+
 class ProviderProcess:
     """The handle of one provider process. Stopped and started again it keeps its port and its effects."""
 
     def __init__(self, directory: Path, *, token: str = "", idempotent: str = "refunds,deployments") -> None:
         self._arguments = ["--dir", str(directory), "--token", token, "--idempotent", idempotent]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
         self.port = 0
         self.url = ""
 
     def start(self) -> Self:
         """Start, and return once it listens."""
-        command = [sys.executable, "-m", "tests.support.provider", "--until-stdin-closes"]
-        self._process = subprocess.Popen(
-            [*command, *self._arguments, "--port", str(self.port)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        assert self._process.stdout is not None
-        said = json.loads(self._process.stdout.readline())
+        options = ["--until-stdin-closes", *self._arguments, "--port", str(self.port)]
+        self._process, line = start_program("tests.support.provider", *options)
+        said = json.loads(line)
         self.port, self.url = said["port"], said["url"]
         return self
 
@@ -267,9 +291,7 @@ class ProviderProcess:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def set_mode(self, mode: str, *, on: str = "", times: int = -1) -> None:

@@ -11,14 +11,14 @@ The provider behind it is real and counts its own effects; only what the asker s
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
+
+from tests.support.serving import InThread
 
 LONGEST_WAIT_S = 30.0
 
@@ -89,7 +89,7 @@ def only_from(number: int, fault: Fault) -> Fault:
     return lambda request, ask: (fault if request.number >= number else honest)(request, ask)
 
 
-class Proxy:
+class Proxy(InThread):
     """Stands before a provider in a thread of this process. `fault` is in force until it is set again."""
 
     def __init__(self, upstream: str) -> None:
@@ -97,9 +97,9 @@ class Proxy:
         self._fault: Fault = honest
         self._since = 0
         self._upstream = httpx.Client(base_url=upstream, trust_env=False, timeout=LONGEST_WAIT_S)
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.proxy = self
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.proxy = self
+        super().__init__(server)
 
     @property
     def fault(self) -> Fault:
@@ -109,15 +109,8 @@ class Proxy:
     def fault(self, fault: Fault) -> None:
         self._fault, self._since = fault, len(self.requests)
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def __exit__(self, *how: object) -> None:
+        super().__exit__(*how)
         self._upstream.close()
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Reply | None:

@@ -7,7 +7,6 @@ Run as a program: `python -m tests.support.receivers DIR`; it prints its port. P
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +15,7 @@ import standardwebhooks
 import svix.webhooks
 from aiohttp import web
 
-from tests.support.consumer import ROOT
+from tests.support.serving import kill_program, start_program
 
 VERIFIERS: dict[str, Any] = {"standard": standardwebhooks.Webhook, "svix": svix.webhooks.Webhook}
 
@@ -29,21 +28,12 @@ class ReceiverProcess:
 
     def __enter__(self) -> Self:
         self.know("whsec_AAAA")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.receivers", str(self.directory)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
+        self._process, said = start_program("tests.support.receivers", str(self.directory))
+        self.port = int(said)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        kill_program(self._process)
 
     def know(self, secret: str) -> None:
         (self.directory / "secret").write_text(secret)

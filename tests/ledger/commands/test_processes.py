@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from django.db import connection
 
 from ledger.models import Pulse, Tenant
+from tests.support.beside import database_url_of_tests
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,10 +33,7 @@ def manage(*arguments: str, database: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def database(transactional_db: None) -> str:
     """The address of the test database, for another process."""
-    at = connection.settings_dict
-    host = quote(str(at["HOST"]), safe="")
-    port = f":{at['PORT']}" if at["PORT"] else ""
-    return f"postgresql://{at['USER']}@{host}{port}/{at['NAME']}"
+    return database_url_of_tests()
 
 
 def test_exit_codes_and_streams_tell_what_happened(database: str) -> None:

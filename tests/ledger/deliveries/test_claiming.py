@@ -17,11 +17,11 @@ from ledger.deliveries.claiming import claim_due
 from ledger.models import Delivery, DeliveryTry, Destination
 from ledger.rules.deliveries import TryEnd
 from ledger.transactions import database_clock
-from tests.incidents.helping import at_once
 from tests.ledger.deliveries.helping import all_is_well, claimed, destination, ended, more_waiting, told
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
 from tests.support.processes import wait_until
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

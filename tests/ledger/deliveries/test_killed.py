@@ -3,10 +3,8 @@ gets the same message again, and never another; no tool runs."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
@@ -16,9 +14,9 @@ from ledger.faults import ARMED
 from ledger.models import Attempt, Delivery, Event
 from ledger.transactions import database_clock
 from tests.ledger.deliveries.helping import all_is_well, destination, told
-from tests.ledger.ingest.cast import database_url_of_tests
+from tests.support.beside import start_command
 from tests.support.cast import Cast
-from tests.support.consumer import ROOT, ConsumerProcess
+from tests.support.consumer import ConsumerProcess
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.crash, pytest.mark.slow]
@@ -26,15 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.crash, pytest
 
 def deliverer(*options: str, dies_at: str = "") -> subprocess.Popen[bytes]:
     """A process of its own."""
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database_url_of_tests(),
-        "LEDGER_PRIVATE_NETS": "127.0.0.0/8",
-        "LEDGER_ALLOW_HTTP": "1",
-        ARMED: dies_at,
-    }
-    command = [sys.executable, "manage.py", "deliver", *options]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    return start_command("deliver", *options, **{ARMED: dies_at})
 
 
 def dies_at(point: str) -> int:

@@ -14,10 +14,10 @@ from ledger.events import SYSTEM
 from ledger.models import Delivery, Destination, DestinationChange, DestinationSecret, Event
 from ledger.rules.webhooks import secret_bytes
 from ledger.transactions import database_clock, durable
-from tests.incidents.helping import at_once
 from tests.ledger.deliveries.helping import all_is_well, destination, make_due, rested, told
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess, Received
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

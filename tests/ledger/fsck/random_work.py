@@ -115,10 +115,7 @@ class RandomWork:
 
     def answer(self, attempt: Attempt, looked_up: LookedUp, *, epoch: int) -> None:
         """One answer, a minute after the one before."""
-        Attempt.objects.filter(pk=attempt.pk).update(
-            last_negative_at=F("last_negative_at") - timedelta(minutes=1),
-            lease_ended_at=F("lease_ended_at") - timedelta(minutes=1),
-        )
+        make.waited(Attempt.objects.filter(pk=attempt.pk))
         durable(
             lambda: lifecycle.apply_answer(
                 attempt_id=attempt.pk, epoch=epoch, provider=None, looked_up=looked_up

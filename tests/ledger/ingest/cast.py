@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection
-
 from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.models import Agent, ApiKey, Event, Operation, ReviewGroup, Run, Tenant, User
 from ledger.policies import publish_policy
@@ -71,9 +69,3 @@ def new_cast() -> Cast:
 def stored() -> dict[str, int]:
     """How many rows there are of everything an API call could store, refusals aside."""
     return {model.__name__: model.objects.count() for model in (Operation, Event, Run)}
-
-
-def database_url_of_tests() -> str:
-    """The address of the database this connection speaks to."""
-    named = connection.settings_dict
-    return f"postgresql://{named['USER']}@/{named['NAME']}?host={named['HOST']}&port={named['PORT'] or 5432}"

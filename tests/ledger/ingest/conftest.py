@@ -12,9 +12,10 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from tests.ledger.ingest.cast import Cast, database_url_of_tests, new_cast
+from tests.ledger.ingest.cast import Cast, new_cast
 from tests.ledger.ingest.contract import Contract
 from tests.support.api import Api, WebServer
+from tests.support.beside import database_url_of_tests
 
 
 @contextmanager

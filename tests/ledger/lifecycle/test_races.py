@@ -7,9 +7,9 @@ nothing else may be raised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,16 +32,15 @@ from ledger.reconciliation import claims
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import Busy, durable
-from tests.support import make
+from tests.support import make, races
 from tests.support.cast import Cast, cast
+from tests.support.races import Work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROUNDS = 12
 WIDE = 20
 TICKETS = {make.TICKET: {"effect": "write"}}
-
-Work = Callable[[], Any]
 
 
 @pytest.fixture
@@ -53,20 +52,7 @@ def people(transactional_db: None) -> Iterator[Cast]:
 
 def at_once(*works: Work) -> list[Any]:
     """Do all of it at the same moment, each in a transaction of its own; the answers in order."""
-    start = Barrier(len(works))
-
-    def one(work: Work) -> Any:
-        try:
-            connection.ensure_connection()
-            start.wait(timeout=20)
-            return durable(work)
-        except (Busy, DecisionRefused) as refused:
-            return refused
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as pool:
-        return list(pool.map(one, works))
+    return races.at_once(*[partial(durable, work) for work in works])
 
 
 def only(kind: type[Any], answers: list[Any]) -> list[Any]:

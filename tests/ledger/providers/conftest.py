@@ -1,6 +1,5 @@
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,12 +13,6 @@ from tests.support.provider import ProviderProcess
 pytest.register_assert_rewrite("tests.ledger.providers.contract")
 
 TOKEN = "provider-secret"
-
-
-@pytest.fixture(autouse=True)
-def _loopback_allowed(settings: Any) -> None:
-    settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
-    settings.LEDGER_ALLOW_HTTP = True
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from django.db.models import F
 
 from ledger import lifecycle
 from ledger.lifecycle import LeaveGiven, LeaveProblem, LeaveRefused
@@ -102,11 +101,7 @@ def find_out() -> None:
         unknown = Attempt.objects.filter(state=State.UNKNOWN)
         if not unknown.exists():
             return
-        unknown.update(
-            next_check_at=database_clock(),
-            lease_ended_at=F("lease_ended_at") - LONG_AGO,
-            last_negative_at=F("last_negative_at") - LONG_AGO,
-        )
+        make.waited(unknown, LONG_AGO, next_check_at=database_clock())
         Provider.objects.filter(probe_at__isnull=False).update(probe_at=database_clock())
         while reconcile_once().more:
             pass

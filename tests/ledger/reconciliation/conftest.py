@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,9 +22,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProviderProces
 
 
 @pytest.fixture
-def provider(running: ProviderProcess, monkeypatch: pytest.MonkeyPatch, settings: Any) -> ProviderProcess:
-    settings.LEDGER_PRIVATE_NETS = ("127.0.0.0/8",)
-    settings.LEDGER_ALLOW_HTTP = True
+def provider(running: ProviderProcess, monkeypatch: pytest.MonkeyPatch) -> ProviderProcess:
     monkeypatch.setattr(pace, "_free_at", {})
     running.set_mode("honest")
     return running

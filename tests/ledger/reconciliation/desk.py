@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import count
 from typing import Any
-
-from django.db.models import F
 
 from ledger.lifecycle import LeaveProblem, LeaveRefused
 from ledger.models import Attempt, Event, Provider
@@ -16,7 +13,7 @@ from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
 from tests.support import make
 from tests.support.cast import Cast
-from tests.support.provider import ProviderProcess
+from tests.support.provider import ProviderProcess, asking, sending
 
 REFUND = make.REFUND
 OWN = {
@@ -33,26 +30,9 @@ _numbers = count(1)
 
 def refunds(url: str) -> dict[str, Any]:
     """How refunds are looked up, and how they are sent."""
-    return {
-        "request": {"url": f"{url}/refunds?correlation_id={{correlation_id}}"},
-        "matches": "/data",
-        "match_where": {"/metadata/correlation_id": "{correlation_id}"},
-        "reference": "/id",
-        "state": {"pointer": "/status", "done": ["succeeded"], "in_progress": ["pending"]},
-        "content": {"/amount": "/amount", "/currency": "/currency"},
-        "canary": {"request": {"url": f"{url}/refunds/canary"}, "pointer": "/id", "value": "canary"},
-        "rate_per_s": 1000,
-        "send": {
-            "url": f"{url}/refunds",
-            "headers": {"Idempotency-Key": "{idempotency_key}"},
-            "body": {
-                "amount": "{args/amount}",
-                "currency": "{args/currency}",
-                "metadata": {"correlation_id": "{correlation_id}"},
-            },
-            "no_effect": {"409": "refused"},
-        },
-    }
+    resource, fields = f"{url}/refunds", ("amount", "currency")
+    send = {**sending(resource, fields), "no_effect": {"409": "refused"}}
+    return asking(resource, fields) | {"send": send}
 
 
 @dataclass
@@ -101,12 +81,7 @@ class Desk:
         return self.provider.effects(correlation_id(str(operation.tenant_id), operation.operation_key))
 
     def settle_window_over(self, attempt: Attempt) -> None:
-        past = timedelta(seconds=60)
-        Attempt.objects.filter(pk=attempt.pk).update(
-            lease_ended_at=F("lease_ended_at") - past,
-            last_negative_at=F("last_negative_at") - past,
-            next_check_at=database_clock(),
-        )
+        make.waited(Attempt.objects.filter(pk=attempt.pk), next_check_at=database_clock())
 
     def agent_is_refused(self, attempt: Attempt) -> LeaveProblem:
         answer = make.ask_leave(self.people.key, attempt)

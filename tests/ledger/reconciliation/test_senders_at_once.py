@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from threading import Barrier
-from typing import Any
 
 import pytest
-from django.db import connection
 
 from ledger import lifecycle
 from ledger.models import ApiKey, Attempt
 from ledger.queries.invariants import findings
 from ledger.transactions import Busy, database_clock, durable
 from tests.ledger.reconciliation.desk import Desk
-from tests.support import make
+from tests.support import make, races
 from tests.support.cast import cast
 from tests.support.provider import ProviderProcess
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROUNDS = 5
+at_once = partial(races.at_once, may_raise=(Busy,))
 
 
 @pytest.fixture
 def desk(transactional_db: None, provider: ProviderProcess) -> Iterator[Desk]:
     yield Desk(cast(), provider).prepare()
     assert list(findings()) == []
-
-
-def at_once(*works: Callable[[], Any]) -> None:
-    start = Barrier(len(works))
-
-    def one(work: Callable[[], Any]) -> None:
-        try:
-            connection.ensure_connection()
-            start.wait()
-            work()
-        except Busy:
-            pass
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(works)) as threads:
-        list(threads.map(one, works))
 
 
 def posts(desk: Desk) -> int:

@@ -11,8 +11,8 @@ import pytest
 from ledger.client.conformance import ConsumerAway, Fault, FileEffects, Report, UrlEffects, check_consumer
 from ledger.client.conformance.findings import Check
 from tests.ledger.client.consumer.events import SECRET_TEXT
-from tests.support.consumer import ROOT
 from tests.support.processes import free_port
+from tests.support.serving import ROOT
 
 
 def command(directory: Path, port: int, kind: str) -> str:

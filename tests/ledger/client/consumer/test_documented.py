@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.ledger.client.consumer.events import NOW, SECRET_TEXT, message
-from tests.support.consumer import ROOT
+from tests.support.serving import ROOT
 
 
 def test_the_documented_consumer_applies_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

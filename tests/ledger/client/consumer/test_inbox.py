@@ -17,7 +17,7 @@ from django.db import connection, transaction
 
 from ledger.client.consumer import Inbox, NotInTransaction, Taken
 from tests.ledger.client.consumer.events import event
-from tests.support.consumer import ROOT
+from tests.support.serving import ROOT
 
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 

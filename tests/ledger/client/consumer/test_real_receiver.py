@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
 import pytest
 
-from ledger.deliveries import add_destination, deliver_once, stop_sending
+from ledger.deliveries import deliver_once, stop_sending
 from ledger.deliveries.destinations import rotate_secret
 from ledger.events import SYSTEM
 from ledger.http import close_connections
-from ledger.models import Delivery, Destination
+from ledger.models import Delivery
 from ledger.rules.webhooks import secret_text
 from ledger.transactions import database_clock, durable
+from tests.ledger.deliveries.helping import destination
 from tests.support import make, vectors
 from tests.support.cast import Cast, cast
 from tests.support.receivers import VERIFIERS, ReceiverProcess
@@ -29,18 +29,9 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReceiverProce
 
 
 @pytest.fixture
-def sending(settings: Any) -> Iterator[None]:
-    settings.LEDGER_PRIVATE_NETS, settings.LEDGER_ALLOW_HTTP = ("127.0.0.0/8",), True
+def sending() -> Iterator[None]:
     yield
     stop_sending()
-
-
-def destination(people: Cast, url: str) -> tuple[Destination, str]:
-    return durable(
-        lambda: add_destination(
-            tenant_id=people.tenant.pk, name="books", url=url, ack="response", actor=SYSTEM
-        )
-    )
 
 
 @pytest.mark.usefixtures("transactional_db", "sending")

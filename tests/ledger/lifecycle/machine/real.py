@@ -149,11 +149,8 @@ class Real:
 
     def let_time_pass(self, attempt: Attempt) -> None:
         """Past the settle window, the back-off, and the spacing of two negatives."""
-        Attempt.objects.filter(pk=attempt.pk).update(
-            lease_ended_at=F("lease_ended_at") - LONG_AGO,
-            last_negative_at=F("last_negative_at") - LONG_AGO,
-            send_again_at=F("send_again_at") - LONG_AGO * 10,
-        )
+        later = {"send_again_at": F("send_again_at") - LONG_AGO * 10}
+        make.waited(Attempt.objects.filter(pk=attempt.pk), LONG_AGO, **later)
 
     def end_lease(self, attempt: Attempt) -> None:
         Attempt.objects.filter(pk=attempt.pk, state="DISPATCHED").update(lease_until=database_clock())
