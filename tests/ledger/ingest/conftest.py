@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connection
 from pytest_django import DjangoDbBlocker
@@ -22,13 +23,18 @@ from tests.support.beside import database_url_of_tests
 def _database_named(name: str) -> Iterator[None]:
     """Django's connection speaks to another database for a while."""
     usual = connection.settings_dict["NAME"]
-    connection.close()
-    connection.settings_dict["NAME"] = name
+    _speak_to(name)
     try:
         yield
     finally:
-        connection.close()
-        connection.settings_dict["NAME"] = usual
+        _speak_to(usual)
+
+
+def _speak_to(name: str) -> None:
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    # Their numbers differ from one database to the next, and Django remembers them by connection.
+    ContentType.objects.clear_cache()
 
 
 def _in_maintenance(sql: str) -> None:
