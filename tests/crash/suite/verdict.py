@@ -18,7 +18,7 @@ from ledger.models import (
     ReviewItem,
     Tenant,
 )
-from ledger.queries.invariants import INVARIANTS, system, tenancy
+from ledger.queries.invariants import INVARIANTS, OF_THE_SYSTEM, tenancy
 from ledger.queries.invariants.scope import Scope
 from ledger.queries.snapshot import one_snapshot
 from ledger.rules.states import OPEN_QUESTION, WAITS_FOR_AGENT, Outcome, State
@@ -27,7 +27,7 @@ from ledger.transactions import database_clock
 from tests.crash.suite.history import what_is_wrong
 
 NO_EFFECT = "failed"
-CHECKS = tuple(check for check in INVARIANTS if check not in (*system.CHECKS, *tenancy.CHECKS))
+CHECKS = tuple(check for check in INVARIANTS if check not in (*OF_THE_SYSTEM, *tenancy.CHECKS))
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def judge(case: Case) -> dict[str, Any]:
 
 
 def _broken(tenant_id: int) -> Iterator[Fault]:
-    """What fsck finds in this tenant. What concerns the database itself is asked now and then (`clerk`)."""
+    """What fsck finds in this tenant. What concerns the whole system is asked now and then (`clerk`)."""
     scope = Scope(tenant_id)
     with one_snapshot():
         for check in CHECKS:
