@@ -6,6 +6,9 @@ child that was forked after a kill.
 
 from __future__ import annotations
 
+import ssl
+from functools import cache
+
 import httpx
 from django.db import connections
 
@@ -18,8 +21,16 @@ SEED = 0
 RULE = {"effect": "write", "dispatch_timeout_s": 30, "review": "always"}
 
 
+def share_tls() -> None:
+    """One context for all clients of this process and its children, who speak plain HTTP and would otherwise
+    read the certificates of the world for each client they make."""
+    ssl.create_default_context = cache(ssl.create_default_context)  # type: ignore[assignment]
+    httpx.create_ssl_context()
+
+
 def warm_up() -> None:
     """Every child's work once, in this process; then the connections it took are closed."""
+    share_tls()
     operation = PlannedOperation(rule=RULE, keys_s=0)
     plan = Plan(seed=SEED, aim="", operations=(operation,), faults=(), messages=())
     world = tenants.prepare(plan, "http://127.0.0.1:9")
