@@ -14,6 +14,7 @@ from django.db import connections
 
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
 from tests.crash.suite import tenants, verdict
+from tests.crash.suite.children import freeze
 from tests.crash.suite.plan import Plan, PlannedOperation
 from tests.crash.suite.standing import standing_of
 
@@ -29,7 +30,8 @@ def share_tls() -> None:
 
 
 def warm_up() -> None:
-    """Every child's work once, in this process; then the connections it took are closed."""
+    """Every child's work once, in this process; then the connections it took are closed, and the children
+    share what is loaded instead of copying it."""
     share_tls()
     operation = PlannedOperation(rule=RULE, keys_s=0)
     plan = Plan(seed=SEED, aim="", operations=(operation,), faults=(), messages=())
@@ -40,6 +42,7 @@ def warm_up() -> None:
     standing_of(world.tenant_id)
     verdict.judge(verdict.Case(world.tenant_id, world.correlation_ids, (), {}, (), may_wait=True))
     connections.close_all()
+    freeze()
 
 
 def _call_the_api(key: str, plan: Plan) -> None:
