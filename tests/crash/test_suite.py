@@ -21,22 +21,29 @@ from tests.crash.suite.points import CALL_VERB, KINDS, NOT_STRUCK, POINTS, TRANS
 from tests.crash.suite.safety import BOUNDARIES
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("ledger.reconciliation", "ledger.ingest", "review")
+PACKAGES = ("ledger.reconciliation", "ledger.ingest", "ledger.deliveries", "review")
 """Whose transactions the suite strikes."""
 SCHEDULES = "300"
 
 
 def callers_of_durable(package: str) -> Iterator[str]:
-    """Every top-level function of a package, commands aside, that calls `durable`."""
+    """Every function of a module or of its classes in a package, commands aside, that calls `durable`."""
     for path in sorted((ROOT / package.replace(".", "/")).rglob("*.py")):
         if "management" in path.parts:
             continue
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for node in ast.parse(path.read_text()).body:
+        for name, node in functions_in(ast.parse(path.read_text())):
             calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
-            names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}
-            if isinstance(node, ast.FunctionDef) and "durable" in names:
-                yield f"{module}.{node.name}"
+            if "durable" in {call.func.id for call in calls if isinstance(call.func, ast.Name)}:
+                yield f"{module}.{name}"
+
+
+def functions_in(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        if isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{f.name}", f) for f in node.body if isinstance(f, ast.FunctionDef))
 
 
 def test_every_transaction_of_the_product_has_a_name() -> None:

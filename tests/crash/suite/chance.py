@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.crash.suite.plan import Fault, Happening, Message, Plan, PlannedOperation
+from tests.crash.suite.consumer_modes import WORDS
+from tests.crash.suite.plan import Fault, Happening, Message, Plan, PlannedDestination, PlannedOperation
 from tests.crash.suite.points import POINTS, kinds_at
 from tests.crash.suite.provider_modes import LOOK_UPS, SENDS
 
@@ -13,6 +14,8 @@ TASKS = ("sweep", "reconcile", "send")
 WORKERS = ("w1", "w2")
 DEATHS = {"recover": "agent.leave", "sweep": "agent.leave"}
 """Aims that somebody has to die for first, and where."""
+DELIVERIES = ("delivery.", "destination.", "ack.")
+"""How aims at the second state machine begin."""
 UNHEARD = ("accept_then_drop", "drop_before", "accept_then_server_error", "truncated", "slow_answer")
 """Sends after which the provider has to be asked."""
 
@@ -24,22 +27,27 @@ def plan_of(seed: int) -> Plan:
     count = 3 if aim.startswith("sender.put_off") else chance.choice((1, 1, 1, 2, 2, 3))
     operations = tuple(_operation(chance, aim, number) for number in range(count))
     chaos_ms = chance.randrange(250, 500)
+    destinations = _destinations(chance, aim)
     return Plan(
         seed=seed,
         aim=aim,
         operations=operations,
         faults=(*_faults_for(chance, aim), *_more_faults(chance)),
         messages=_messages(chance, chaos_ms, operations),
-        happenings=_happenings(chance, chaos_ms, operations),
+        happenings=_happenings(chance, chaos_ms, operations, letters=bool(destinations)),
         insists=_insists(aim),
         state_dir=aim.startswith("recover.") or chance.random() < 0.2,
         chaos_ms=chaos_ms,
         run_calls=chance.choice((3, 50)) if chance.random() < 0.2 else 0,
+        destinations=destinations,
+        hints_lost=chance.random() < 0.3,
     )
 
 
 _INSISTS = {
     "cancel.": "cancel",
+    "delivery.person": "letter:redeliver",
+    "destination.": "letter:toggle",
     "reconciler.": "reconcile",
     "sweep.": "sweep",
     "sender.": "send",
@@ -71,12 +79,35 @@ def _operation(chance: Random, aim: str, number: int) -> PlannedOperation:
     )
 
 
+def _destinations(chance: Random, aim: str) -> tuple[PlannedDestination, ...]:
+    """Of plans that aim at deliveries, and of a few others."""
+    if not aim.startswith(DELIVERIES) and chance.random() >= 0.15:
+        return ()
+    if aim.startswith("ack."):
+        return (PlannedDestination("explicit"),)
+    first = PlannedDestination(_ack(chance), _answers(chance))
+    return (first, PlannedDestination(_ack(chance), _answers(chance))) if chance.random() < 0.3 else (first,)
+
+
+def _ack(chance: Random) -> str:
+    return chance.choice(("response", "response", "explicit"))
+
+
+def _answers(chance: Random) -> tuple[str, ...]:
+    """The first tries; sometimes the same thing for as long as anybody tries."""
+    if chance.random() < 0.2:
+        return (chance.choice(("unavailable", "lost", "refused", "no_ack")),) * 6
+    return _some(chance, WORDS, most=3) if chance.random() < 0.7 else ()
+
+
 def _by_agent(aim: str) -> bool:
-    first = ("agent.", "leave.", "heartbeat.", "request_id.", "outcome.", "recover.", "sweep.")
+    first = (*DELIVERIES, "agent.", "leave.", "heartbeat.", "request_id.", "outcome.", "recover.", "sweep.")
     return aim.startswith(first)
 
 
 def _sends(chance: Random, aim: str) -> tuple[str, ...]:
+    if aim.startswith(DELIVERIES):
+        return ("honest",)
     if aim.startswith("sender.put_off"):
         return ("too_many_requests",) * 3
     if aim.startswith(("reconciler.", "agent.answered", "agent.named", "request_id", "outcome")):
@@ -163,16 +194,20 @@ _HAPPENINGS = (
     "press",
     "press",
 )
+_LETTERS = ("redeliver", "redeliver", "give_up", "toggle")
 _PRESSES = ("approve", "approve", "reject", "happened", "did_not", "recheck", "arguments", "note", "assign")
 
 
 def _happenings(
-    chance: Random, chaos_ms: int, operations: tuple[PlannedOperation, ...]
+    chance: Random, chaos_ms: int, operations: tuple[PlannedOperation, ...], *, letters: bool
 ) -> tuple[Happening, ...]:
     """What comes from outside, late enough for something to have begun."""
     planned = [_happening(chance, chaos_ms, operations) for _ in range(chance.choice((0, 0, 1, 1, 2)))]
     late = [number for number, operation in enumerate(operations) if operation.late_provider]
     planned += [Happening(chaos_ms, "add_provider", number) for number in late]
+    if letters and chance.random() < 0.4:
+        at_ms = chance.randrange(200, 2 * chaos_ms)
+        planned.append(Happening(at_ms, "letter", detail=chance.choice(_LETTERS)))
     return tuple(sorted(planned, key=lambda happening: happening.at_ms))
 
 

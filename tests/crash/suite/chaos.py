@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from tests.crash.suite.children import Child, ChildFailed
-from tests.crash.suite.lane import AGENTS, BYSTANDER, WORKERS
+from tests.crash.suite.lane import AGENTS, BYSTANDER, DELIVERER, WORKERS
 from tests.crash.suite.plan import Happening, Message
 from tests.crash.suite.scene import Scene
 
@@ -15,6 +15,7 @@ LATE_S = 0.25
 USUAL_HOLD_MS = 300
 FINISHED_WITHIN_S = 20.0
 INSISTS_EVERY_S = 0.06
+DELIVERS_EVERY_S = 0.08
 MOST_CHAOS = 4
 
 
@@ -28,6 +29,7 @@ class Chaos:
     _doing: dict[str, int] = field(default_factory=dict)
     _queue: list[tuple[float, str, str]] = field(default_factory=list)
     _insisted_at: float = 0.0
+    _delivered_at: float = 0.0
 
     def run(self) -> None:
         scene, plan = self.scene, self.scene.plan
@@ -41,6 +43,7 @@ class Chaos:
             while happenings and happenings[0].at_ms <= scene.now * 1000:
                 self._happen(happenings.pop(0))
             self._insist()
+            self._send_deliveries()
             self._run_queue()
             self._start_agents()
             scene.lane.wait(0.01)
@@ -59,12 +62,30 @@ class Chaos:
         if scene.now < self._insisted_at + every_s or plan.insists in ("", "agents"):
             return
         self._insisted_at = scene.now
-        if plan.insists.startswith("press:"):
+        if plan.insists.startswith("letter:"):
+            self._happen(Happening(0, "letter", detail=plan.insists.removeprefix("letter:")))
+        elif plan.insists.startswith("press:"):
             self._happen(Happening(0, "press", detail=plan.insists.removeprefix("press:")))
         elif plan.insists == "cancel":
             self._happen(Happening(0, "cancel"))
         elif not self._queue:
             self._queue += [(scene.now, worker, plan.insists) for worker in WORKERS[: 1 + plan.seed % 2]]
+
+    def _send_deliveries(self) -> None:
+        """The deliverer's pass: at a hint, and regularly, as it would be without one."""
+        scene, deliverer = self.scene, self.scene.lane.children[DELIVERER]
+        told = self._take_hints() and not scene.plan.hints_lost
+        is_time = scene.now >= self._delivered_at + DELIVERS_EVERY_S * scene.lane.stretch
+        if scene.plan.destinations and deliverer.idle and (told or is_time):
+            self._delivered_at = scene.now
+            deliverer.tell(task="deliver")
+
+    def _take_hints(self) -> int:
+        children = list(self.scene.lane.struck)
+        told = sum(child.hints for child in children)
+        for child in children:
+            child.hints = 0
+        return told
 
     # --- children -----------------------------------------------------------------------------------------
 
@@ -156,6 +177,10 @@ class Chaos:
         if happening.what == "press":
             if scene.lane.children["desk"].idle:
                 command = scene.press(do="press", kind=happening.detail, truths=scene.truths())
+                scene.lane.children["desk"].tell(**command)
+        elif happening.what == "letter":
+            if scene.lane.children["desk"].idle:
+                command = scene.press(do="letter", kind=happening.detail, subject="")
                 scene.lane.children["desk"].tell(**command)
         elif happening.what in ("cancel", "variant", "rival"):
             self._by_agent(happening)

@@ -72,9 +72,20 @@ class Unplanned(logging.Handler):
             self._line.say(unplanned=f"{type(error).__name__}: {error}"[:500])
 
 
+@dataclass(frozen=True)
+class Broker:
+    """Stands for the product's own towards its messages: the lane is told of each, and may lose it."""
+
+    line: Line
+
+    def send_task(self, name: str, **_: Any) -> None:
+        self.line.say(hint=name)
+
+
 @dataclass
 class Child:
-    """The lane's handle of one child. `life` counts its processes from 1."""
+    """The lane's handle of one child. `life` counts its processes from 1; `hints`: messages of
+    settlements that nobody has taken yet."""
 
     name: str
     body: Body
@@ -86,6 +97,7 @@ class Child:
     struck: Command | None = None
     heard: list[Command] = field(default_factory=list)
     unplanned: list[str] = field(default_factory=list)
+    hints: int = 0
 
     @property
     def life_id(self) -> str:
@@ -128,6 +140,8 @@ class Child:
             said: Command = json.loads(raw)
             if "struck" in said:
                 self.struck = said
+            elif "hint" in said:
+                self.hints += 1
             elif "unplanned" in said:
                 self.unplanned.append(f"{self.life_id}: {said['unplanned']}")
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +19,38 @@ from tests.crash.suite.standing import standing_of
 KEPT = frozenset({"ledger_pulse"})
 
 
-def work(line: Line, provider_url: str) -> None:
+@dataclass(frozen=True)
+class Urls:
+    """Where the processes outside of the product are."""
+
+    provider: str
+    consumer: str
+
+
+def work(line: Line, urls: Urls) -> None:
     """Do what the lane asks until the lane is gone."""
 
     def answer(command: dict[str, Any]) -> Any:
         close_old_connections()
-        return _COMMANDS[command["do"]](command, provider_url)
+        return _COMMANDS[command["do"]](command, urls)
 
     line.answer_forever(answer)
 
 
-def _prepare(command: dict[str, Any], provider_url: str) -> Any:
-    return tenants.prepare(plan_from(command["plan"]), provider_url).as_data
+def _prepare(command: dict[str, Any], urls: Urls) -> Any:
+    return tenants.prepare(plan_from(command["plan"]), urls.provider, urls.consumer).as_data
 
 
-def _happen(command: dict[str, Any], provider_url: str) -> None:
+def _happen(command: dict[str, Any], urls: Urls) -> None:
     world = tenants.World(**command["world"])
-    tenants.happen(plan_from(command["plan"]), world, command["what"], command["number"], provider_url)
+    tenants.happen(plan_from(command["plan"]), world, command["what"], command["number"], urls.provider)
 
 
-def _standing(command: dict[str, Any], _provider_url: str) -> Any:
-    return standing_of(command["tenant_id"])
+def _standing(command: dict[str, Any], _urls: Urls) -> Any:
+    return standing_of(command["tenant_id"], delivers=command["delivers"])
 
 
-def _judge(command: dict[str, Any], _provider_url: str) -> Any:
+def _judge(command: dict[str, Any], _urls: Urls) -> Any:
     marks = tuple(command["correlation_ids"])
     return verdict.judge(
         verdict.Case(
@@ -51,17 +60,19 @@ def _judge(command: dict[str, Any], _provider_url: str) -> Any:
             resumed=command["resumed"],
             journals=tuple(map(Path, command["journals"])),
             may_wait=command["may_wait"],
+            books=Path(command["books"]),
+            places=tuple(command["places"]),
         )
     )
 
 
-def _check_everything(_command: dict[str, Any], _provider_url: str) -> list[str]:
+def _check_everything(_command: dict[str, Any], _urls: Urls) -> list[str]:
     """The whole fsck, over all tenants and the database itself."""
     found = run_fsck(FsckForm.WHOLE).findings
     return [f"{finding.invariant} {finding.subject_id}: {finding.detail}" for finding in found]
 
 
-def _empty(_command: dict[str, Any], _provider_url: str) -> None:
+def _empty(_command: dict[str, Any], _urls: Urls) -> None:
     """Throw the tenants of past schedules away, so that a long run costs what a short one does."""
     tables = [
         model._meta.db_table

@@ -16,6 +16,7 @@ from ledger.models import ReviewItem, User
 from ledger.rules.vocabulary import ReviewReason
 from review import decisions, ownership
 from review.door import NotPermitted, NotVisible
+from tests.crash.suite import letters
 from tests.crash.suite.agent import Journal
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
@@ -101,12 +102,21 @@ def work(line: Line, injector: Injector) -> None:
             injector.obey(command)
             return None
         close_old_connections()
+        if command["do"] == "letter":
+            return _letter(command)
         desk = _Desk(command["tenant_id"], command["slug"], Journal(Path(command["journal"])))
         if command["do"] == "press":
             return desk.press_any(command["kind"], command["truths"])
         return desk.answer(command["item"], Truth(tuple(command["references"])))
 
     line.answer_forever(answer)
+
+
+def _letter(command: dict[str, Any]) -> str:
+    """What people do about deliveries; `subject`: about this one."""
+    if command["subject"]:
+        return letters.press(command["kind"], command["subject"], slug=command["slug"])
+    return letters.press_any(command["kind"], tenant_id=command["tenant_id"], slug=command["slug"])
 
 
 @dataclass(frozen=True)

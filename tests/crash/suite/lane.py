@@ -6,7 +6,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,9 +14,10 @@ from typing import Any
 
 import httpx
 
-from tests.crash.suite import agent, clerk, desk, provider, web, worker
+from ledger import outbox
+from tests.crash.suite import agent, clerk, consumer, desk, provider, web, worker
 from tests.crash.suite.board import Board
-from tests.crash.suite.children import Child, ChildFailed, Line
+from tests.crash.suite.children import Broker, Child, ChildFailed, Line
 from tests.crash.suite.database import Server
 from tests.crash.suite.injection import Injector, install
 from tests.crash.suite.plan import Fault
@@ -30,6 +31,8 @@ AGENTS = ("a1", "a2")
 BYSTANDER = "a3"
 """An agent of the same name that cancels, and posts what it should not."""
 WORKERS = ("w1", "w2")
+DELIVERER = "d1"
+"""A worker of the queue of deliveries."""
 TICK_S = 0.01
 
 
@@ -45,8 +48,9 @@ class Lane:
     web_url: str
     provider_at: tuple[str, int]
     provider_url: str
+    consumer_url: str
     http: httpx.Client
-    orders: dict[str, Any] = field(default_factory=lambda: {"faults": [], "patience": 1.0})
+    orders: dict[str, Any] = field(default_factory=lambda: {"faults": [], "patience": 1.0, "consumers": {}})
     stretch: float = 1.0
 
     @property
@@ -54,14 +58,23 @@ class Lane:
         return self.directory / provider.JOURNAL
 
     @property
+    def books_of_consumers(self) -> Path:
+        return self.directory / consumer.BOOKS
+
+    @property
     def struck(self) -> Iterator[Child]:
         """Children that planned faults may strike."""
         return (child for name, child in self.children.items() if name not in ("clerk", "provider"))
 
-    def arm(self, faults: tuple[Fault, ...], patience: float) -> None:
-        """From now on these may strike, each once; calls of the children may take so many times as long."""
+    def arm(self, faults: tuple[Fault, ...], patience: float, consumers: Mapping[str, Any]) -> None:
+        """From now on these may strike, each once; calls of the children may take so many times as long; and
+        the consumers behave like this."""
         self.board.clear_slots()
-        self.orders = {"faults": [asdict(fault) for fault in faults], "patience": patience}
+        self.orders = {
+            "faults": [asdict(fault) for fault in faults],
+            "patience": patience,
+            "consumers": consumers,
+        }
         for child in self.struck:
             child.tell(**self.orders)
         self.until(lambda: all(self._is_armed(child) for child in self.struck), ARMED_WITHIN_S, "armed")
@@ -139,7 +152,7 @@ class Lane:
 @contextmanager
 def opened(number: int, directory: Path, server: Server, board: Board) -> Iterator[Lane]:
     """A lane with all its children; at the end nothing of it is left running."""
-    listening = {name: _listening() for name in ("web", "provider")}
+    listening = {name: _listening() for name in ("web", "provider", "consumer")}
     addresses = {name: f"http://127.0.0.1:{sock.getsockname()[1]}" for name, sock in listening.items()}
     lane = Lane(
         number=number,
@@ -150,6 +163,7 @@ def opened(number: int, directory: Path, server: Server, board: Board) -> Iterat
         web_url=addresses["web"],
         provider_at=("127.0.0.1", listening["provider"].getsockname()[1]),
         provider_url=addresses["provider"],
+        consumer_url=addresses["consumer"],
         http=httpx.Client(trust_env=False, timeout=10.0),
     )
     warm_up()
@@ -173,16 +187,24 @@ def _bodies(lane: Lane, listening: dict[str, socket.socket]) -> dict[str, Callab
         def body(line: Line) -> None:
             injector = Injector(lane.board, line.say, lane.server.home.database)
             install(injector)
+            setattr(outbox, "current_app", Broker(line))  # noqa: B010  (it is of another type)
             work(line, injector, lane.children[name].life_id)
 
         return body
 
     serve_web = injected("web", lambda line, injector, _: web.serve(line, injector, listening["web"]))
+
+    def serve_consumers(line: Line, injector: Injector, _: str) -> None:
+        consumer.serve(
+            line, injector, listening["consumer"], consumer.Orders(lane.books_of_consumers, lane.web_url)
+        )
+
     return {
-        "clerk": lambda line: clerk.work(line, lane.provider_url),
+        "clerk": lambda line: clerk.work(line, clerk.Urls(lane.provider_url, lane.consumer_url)),
         "provider": lambda _: provider.serve(listening["provider"], lane.directory),
         "web": serve_web,
-        **{name: injected(name, worker.work) for name in WORKERS},
+        "consumer": injected("consumer", serve_consumers),
+        **{name: injected(name, worker.work) for name in (*WORKERS, DELIVERER)},
         **{name: injected(name, agent.work) for name in (*AGENTS, BYSTANDER)},
         "desk": injected("desk", lambda line, injector, _: desk.work(line, injector)),
     }

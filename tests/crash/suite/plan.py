@@ -42,6 +42,15 @@ class PlannedOperation:
 
 
 @dataclass(frozen=True)
+class PlannedDestination:
+    """One consumer that hears of every settlement, and how it treats each try, one word after the other; then
+    it is honest. `ack`: response, or explicit."""
+
+    ack: str = "response"
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Message:
     """A hint to a worker to run a pass. `delivery`: once, twice (both workers at once), late, lost."""
 
@@ -53,7 +62,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Happening:
-    """From outside: cancel, revoke, narrow, publish, suspend, press, variant, rival, wipe, add_provider."""
+    """From outside: cancel, revoke, narrow, publish, suspend, press, variant, rival, wipe, add_provider, or
+    letter, a person's press about a delivery."""
 
     at_ms: int
     what: str
@@ -65,8 +75,8 @@ class Happening:
 class Plan:
     """One schedule. `aim` is the point it was made for. `insists`: what is done again and again until the
     first fault has struck, at most three times as long as the chaos usually takes: a task of the workers,
-    `cancel`, or `press:<kind>`. `run_calls`: all operations belong to one run, which may make so many tool
-    calls; 0: to none."""
+    `cancel`, `press:<kind>`, or `letter:<kind>`. `run_calls`: all operations belong to one run, which may
+    make so many tool calls; 0: to none. `hints_lost`: nobody tells the deliverer that something has settled."""
 
     seed: int
     aim: str
@@ -78,6 +88,9 @@ class Plan:
     state_dir: bool = False
     chaos_ms: int = 600
     run_calls: int = 0
+    destinations: tuple[PlannedDestination, ...] = ()
+    ack_deadline_s: float = 0.2
+    hints_lost: bool = False
     version: int = VERSION
     note: str = field(default="", compare=False)
 
@@ -100,14 +113,19 @@ def plan_from(text: str) -> Plan:
         "faults": (Fault, dict),
         "messages": (Message, dict),
         "happenings": (Happening, dict),
+        "destinations": (PlannedDestination, _destination),
     }
     for name, (kind, read) in parts.items():
-        document[name] = tuple(kind(**read(part)) for part in document[name])
+        document[name] = tuple(kind(**read(part)) for part in document.get(name, ()))
     return Plan(**document)
 
 
 def _operation(part: dict[str, Any]) -> dict[str, Any]:
     return {**part, "sends": tuple(part["sends"]), "look_ups": tuple(part["look_ups"])}
+
+
+def _destination(part: dict[str, Any]) -> dict[str, Any]:
+    return {**part, "answers": tuple(part["answers"])}
 
 
 SPANS_IN_RULES = ("dispatch_timeout_s", "settle_s", "key_ttl_s", "approval_ttl_s")
@@ -128,6 +146,7 @@ def stretched(plan: Plan, factor: float) -> Plan:
         messages=tuple(replace(message, at_ms=longer(message.at_ms)) for message in plan.messages),
         happenings=tuple(replace(h, at_ms=longer(h.at_ms)) for h in plan.happenings),
         chaos_ms=longer(plan.chaos_ms),
+        ack_deadline_s=_span(plan.ack_deadline_s, factor),
     )
 
 

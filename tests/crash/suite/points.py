@@ -14,16 +14,17 @@ NOT_STRUCK = frozenset(
     {
         "ledger.reconciliation.apart.is_locked",
         "ledger.reconciliation.sweep._join",
-        "review.deliveries._as_decider",
+        "ledger.deliveries.holding._ended",
+        "ledger.deliveries.redelivering._run",
+        "ledger.deliveries.testing.send_test",
         "review.deliveries.cancel_plan",
         "review.deliveries.plan_redelivery",
-        "review.destinations._as_administrator",
         "review.destinations.add",
         "review.parked._as_decider",
     }
 )
-"""Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; deliveries,
-whose kills are in tests/ledger/deliveries."""
+"""Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; the end of
+what was never acknowledged, plans of redelivery, test events, and new destinations."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",
@@ -33,6 +34,7 @@ VERBS: Mapping[str, str] = {
     "take_outcome": "outcome",
     "cancel_operation": "cancel",
     "declare_worker_dead": "recover",
+    "record_ack": "ack",
 }
 """The verbs behind the API, each in a transaction of `call_verb`."""
 
@@ -46,6 +48,11 @@ TRANSACTIONS: Mapping[str, str] = {
     "ledger.reconciliation.resend._ask_and_send": "sender.leave",
     "ledger.reconciliation.resend._send": "sender.leave_again",
     "ledger.reconciliation.resend._record": "sender.outcome",
+    "ledger.deliveries.claiming.claim_due": "delivery.claim",
+    "ledger.deliveries.sender.Sender._record": "delivery.record",
+    "ledger.deliveries.holding.follow_pauses": "delivery.pauses",
+    "review.deliveries._as_decider": "delivery.person",
+    "review.destinations._as_administrator": "destination.change",
     "review.decisions.approve": "decision.approve",
     "review.decisions.relink_arguments": "decision.arguments",
     "review.decisions.as_decider": "decision.other",
@@ -62,14 +69,11 @@ AGENT = (
     "agent.named",  # after the request id, before the outcome
     "agent.reported",  # after the outcome
 )
-DELIVERIES = frozenset({"delivery.claimed", "delivery.sent"})
 STEPS = ("statement", "before_commit", "after_commit")
 NAMES = (*VERBS.values(), *TRANSACTIONS.values())
 IN_TRANSACTIONS = tuple(f"{name}.{step}" for name in NAMES for step in STEPS)
 ANSWERS = tuple(f"{name}.answer" for name in VERBS.values())
-BETWEEN = tuple(
-    sorted(point for point in IN_PRODUCT if not point.endswith(".before_commit") and point not in DELIVERIES)
-)
+BETWEEN = tuple(sorted(point for point in IN_PRODUCT if not point.endswith(".before_commit")))
 POINTS = (*AGENT, *IN_TRANSACTIONS, *ANSWERS, *BETWEEN)
 
 DYING = ("kill", "stop")

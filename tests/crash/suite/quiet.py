@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.crash.suite.lane import AGENTS, WORKERS
+from tests.crash.suite.lane import AGENTS, DELIVERER, WORKERS
 from tests.crash.suite.scene import Scene
 
 MOST_ROUNDS = 150
@@ -32,21 +32,27 @@ class Quiet:
         self._make_whole()
         for _ in range(MOST_ROUNDS):
             standing = self._standing()
-            if not (self._work(standing) or self._answer(standing) or self._ask_agents(standing)):
+            if not any(
+                work(standing) for work in (self._work, self._answer, self._ask_agents, self._deliver)
+            ):
                 return []
         return [f"not quiet after {MOST_ROUNDS} rounds: {self._standing()}"]
 
     def _make_whole(self) -> None:
         self.scene.note("quiet")
         self.scene.lane.server.heal()
-        self.scene.lane.arm((), patience=PATIENCE)
+        self.scene.lane.arm((), patience=PATIENCE, consumers=self.scene.calm_consumers)
         self.scene.happen("calm", 0)
         for number, operation in enumerate(self.scene.plan.operations):
             if operation.late_provider:
                 self.scene.happen("add_provider", number)
 
     def _standing(self) -> Standing:
-        found: Standing = self.scene.lane.clerk("standing", tenant_id=self.scene.world.tenant_id)
+        found: Standing = self.scene.lane.clerk(
+            "standing",
+            tenant_id=self.scene.world.tenant_id,
+            delivers=bool(self.scene.plan.destinations),
+        )
         found["mark"] = self._mark = str([found["moved"], found["items"]])
         return found
 
@@ -70,7 +76,7 @@ class Quiet:
         return thing["in_s"] < FAR_S and tried < (TRIES if thing["task"] in ("agent", "send") else 50)
 
     def _pass(self, task: str) -> None:
-        worker = self.scene.lane.children[WORKERS[0]]
+        worker = self.scene.lane.children[DELIVERER if task == "deliver" else WORKERS[0]]
         said = self.scene.lane.ask(worker, task=task)
         self.scene.heard_of(worker, {"done": f"{task} {said.get('error', '')}"}, None)
 
@@ -95,6 +101,20 @@ class Quiet:
                 self.scene.heard_of(desk, {"done": f"{item['reason']}: {said}"}, None)
                 return True
         return False
+
+    def _deliver(self, standing: Standing) -> bool:
+        """A person mends what stands in the way of deliveries, whose consumers are honest now."""
+        letters = [
+            letter
+            for letter in standing["letters"]
+            if not self._tried[letter["kind"], letter["subject"], standing["mark"]]
+        ]
+        desk = self.scene.lane.children["desk"]
+        for letter in letters:
+            self._tried[letter["kind"], letter["subject"], standing["mark"]] += 1
+            said = self.scene.lane.ask(desk, **self.scene.press(do="letter", **letter))
+            self.scene.heard_of(desk, said, None)
+        return bool(letters)
 
     def _ask_agents(self, standing: Standing) -> bool:
         """Agents that do not know how it ended ask again, once after each change."""

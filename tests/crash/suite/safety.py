@@ -33,6 +33,19 @@ BOUNDARIES: Mapping[str, tuple[str, ...]] = {
         "sender.sent",
         *_all("request_id.", "outcome.", "sender.outcome."),
     ),
+    "between outcome commit and hint to the sender": (
+        "outcome.after_commit",
+        "sender.outcome.after_commit",
+        "reconciler.apply.after_commit",
+        "decision.other.after_commit",
+    ),
+    "after delivery sent, before the mark": ("delivery.sent", *_all("delivery.record.")),
+    "delivery claimed, and not sent; held, released, redelivered; acknowledged, and the acknowledgement not "
+    "stored": (
+        "delivery.claimed",
+        *_all("delivery.claim.", "delivery.pauses.", "delivery.person."),
+        *_all("destination.", "ack."),
+    ),
     "reconciler killed after claim, during look-up, before commit, after opening the next attempt; two at "
     "once; paused beyond its lease and resumed (zombie)": _all("reconciler.", "sweep."),
     "approve killed before, inside, after commit; double click; two people; approve against reject, "
@@ -42,11 +55,10 @@ BOUNDARIES: Mapping[str, tuple[str, ...]] = {
         "intent.", "leave.", "outcome.", "reconciler.", "sender.", "decision."
     ),
 }
-"""For ingest, leave, recovery and approval, in the order of the rules."""
+"""For ingest, leave, deliveries, recovery and approval, in the order of the rules; the third row of
+deliveries is more than they name."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "between outcome commit and hint to the sender": "tests/incidents/test_r71_*, no schedule",
-    "after delivery sent, before the mark": "tests/ledger/deliveries/test_killed.py, no schedule",
     "duplicate, lost, late worker message; broker wiped (D)": "messages of a plan: twice, late, lost; wipe",
     "authorisation revoked, key narrowed, policy published, tenant suspended, operation cancelled while "
     "UNKNOWN (E)": "happenings of a plan",

@@ -85,6 +85,11 @@ class Scene:
         who = {"tenant_id": self.world.tenant_id, "slug": self.world.slug}
         return {**who, "journal": str(self.journal(desk)), **command}
 
+    @property
+    def calm_consumers(self) -> dict[str, Any]:
+        """The same consumers, honest from now on."""
+        return {place: {**told, "answers": ()} for place, told in self.world.consumers.items()}
+
     def happen(self, what: str, number: int) -> None:
         """Something from outside, through the clerk."""
         self.lane.clerk(

@@ -22,6 +22,12 @@ EXCUSES = frozenset({"revoke", "narrow", "suspend", "publish", "variant", "press
 """After one of these an operation may wait for an agent that may not send it any more."""
 
 
+COUNTED = (
+    *("operations", "attempts", "effects", "approved_sends"),
+    *("deliveries", "tries", "duplicates_seen", "dead_letters"),
+)
+
+
 @dataclass
 class Result:
     """What came of one schedule. `faults` are what the judge found: kind and detail; none is green."""
@@ -43,7 +49,7 @@ def run(lane: Lane, unstretched: Plan) -> Result:
     made = lane.clerk("prepare", plan=plan.as_json())
     world = World(**{**made, "correlation_ids": tuple(made["correlation_ids"])})
     lane.tell_provider("_script", {"stretch": lane.stretch, "scripts": _scripts(plan, world)})
-    lane.arm(plan.faults, patience=lane.stretch)
+    lane.arm(plan.faults, patience=lane.stretch, consumers=world.consumers)
     _measure(lane, time.monotonic() - started_at)
     scene = Scene(lane, plan, world)
     Chaos(scene).run()
@@ -60,7 +66,7 @@ def run(lane: Lane, unstretched: Plan) -> Result:
         stretch=lane.stretch,
         aim=plan.aim,
         faults=faults,
-        counts={name: found[name] for name in ("operations", "attempts", "effects", "approved_sends")},
+        counts={name: found[name] for name in COUNTED},
         zombies=found["zombies"],
         wall_s=time.monotonic() - started_at,
         log=scene.log,
@@ -80,7 +86,7 @@ def find_the_pace(lane: Lane) -> None:
     for _ in range(2):
         started_at = time.monotonic()
         lane.clerk("prepare", plan=plan_of(0).as_json())
-        lane.arm((), patience=1.0)
+        lane.arm((), patience=1.0, consumers={})
         lane.stretch = _pace(time.monotonic() - started_at)
 
 
@@ -110,6 +116,8 @@ def _judge(scene: Scene) -> dict[str, Any]:
         resumed=scene.resumed,
         journals=[str(scene.journal(actor)) for actor in actors],
         may_wait=_may_wait(scene.plan),
+        books=str(scene.lane.books_of_consumers),
+        places=list(scene.world.consumers),
     )
     return verdict
 

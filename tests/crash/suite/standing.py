@@ -8,23 +8,24 @@ from typing import Any
 
 from django.db.models import Q
 
-from ledger.models import Approval, Attempt, Operation, ReviewItem
+from ledger.models import Approval, Attempt, Delivery, Destination, Operation, ReviewItem
 from ledger.policies import rule_in_force, rule_of_next_send
-from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
+from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, DeliveryState, State
 from ledger.transactions import database_clock
 
 
 @dataclass(frozen=True)
 class Due:
-    """Something that will be done: sweep, reconcile, send (by the ledger) or agent; in so many seconds."""
+    """Something that will be done: sweep, reconcile, send (by the ledger), deliver or agent; in so many
+    seconds. `operation`: its key; of a delivery, its id."""
 
     task: str
     operation: str
     in_s: float
 
 
-def standing_of(tenant_id: int) -> dict[str, Any]:
-    """As data for the lane."""
+def standing_of(tenant_id: int, *, delivers: bool) -> dict[str, Any]:
+    """As data for the lane; `delivers`: this tenant has consumers."""
     now = database_clock()
     attempts = list(
         Attempt.objects.filter(tenant_id=tenant_id).exclude(state__in=sorted(FINAL - {State.SUPERSEDED}))
@@ -34,10 +35,12 @@ def standing_of(tenant_id: int) -> dict[str, Any]:
     approved = {approval.attempt_id for approval in approvals if approval.expires_at > now}
     due = [thing for attempt in attempts for thing in _due(attempt, attempt.pk in approved, now)]
     due += [Due("sweep", "", _in_s(approval.expires_at, now)) for approval in approvals]
+    due += _deliveries_due(tenant_id, now) if delivers else []
     operations = Operation.objects.filter(tenant_id=tenant_id)
     return {
         "due": [vars(thing) for thing in due],
         "items": _items(tenant_id),
+        "letters": _letters(tenant_id) if delivers else [],
         "moved": sorted(operations.values_list("operation_key", "event_count", "outcome")),
         "known": sorted(operations.values_list("operation_key", flat=True)),
         "live": [f"{a.operation.operation_key} #{a.number} {a.state} {a.reason}" for a in attempts],
@@ -57,6 +60,37 @@ def _due(attempt: Attempt, approved: bool, now: datetime) -> list[Due]:
         task = "send" if rule_of_next_send(attempt, in_force).executor == "ledger" else "agent"
         due.append(Due(task, key, _in_s(attempt.send_again_at, now)))
     return due
+
+
+def _deliveries_due(tenant_id: int, now: datetime) -> list[Due]:
+    """To a destination that is not paused; what is held is released once it is resumed."""
+    waiting = Delivery.objects.filter(
+        Q(next_at__isnull=False) | Q(held_at__isnull=False), tenant_id=tenant_id, destination__paused_at=None
+    )
+    return [
+        Due("deliver", delivery.pk, max(_in_s(at, now) for at in _not_before(delivery)))
+        for delivery in waiting.select_related("destination")
+    ]
+
+
+def _not_before(delivery: Delivery) -> tuple[datetime | None, ...]:
+    return delivery.next_at, delivery.lease_until, delivery.destination.rests_until
+
+
+def _letters(tenant_id: int) -> list[dict[str, str]]:
+    """What a person does about deliveries: resume what is paused, redeliver dead letters that have an owner."""
+    paused = Destination.objects.filter(tenant_id=tenant_id).exclude(paused_at=None)
+    dead = Delivery.objects.filter(
+        tenant_id=tenant_id,
+        state=DeliveryState.DEAD_LETTERED,
+        owner_group__isnull=False,
+        next_at=None,
+        held_at=None,
+    )
+    return [
+        *({"kind": "resume", "subject": pk} for pk in paused.values_list("pk", flat=True)),
+        *({"kind": "redeliver", "subject": pk} for pk in dead.values_list("pk", flat=True)),
+    ]
 
 
 def _in_s(at: datetime | None, now: datetime) -> float:

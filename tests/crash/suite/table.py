@@ -14,6 +14,8 @@ KINDS_OF_FAULT = {
     "effects": "effects > 1",
     "lost": "lost acknowledgements",
     "stuck": "stuck",
+    "twice": "applied twice by a consumer",
+    "undelivered": "lost deliveries",
     "fsck": "fsck findings",
     "history": "histories that cannot be",
     "errors": "unplanned errors",

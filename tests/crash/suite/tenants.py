@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
 from django.contrib.auth.models import Permission
 
+from ledger.deliveries import add_destination
+from ledger.events import SYSTEM
 from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.management.commands.create_tenant import create
-from ledger.models import Agent, ApiKey, Provider, ReviewGroup, Tenant, User
+from ledger.models import Agent, ApiKey, Destination, Provider, ReviewGroup, Tenant, User
 from ledger.policies import current_snapshot, publish_policy
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock, durable
@@ -26,12 +28,14 @@ PEOPLE = {"owner": Role.APPROVER, "first": Role.APPROVER, "second": Role.APPROVE
 
 @dataclass(frozen=True)
 class World:
-    """What the lane needs to know of a schedule's tenant."""
+    """What the lane needs to know of a schedule's tenant; `consumers`: by their paths, each a
+    `consumer.Place`."""
 
     tenant_id: int
     slug: str
     key: str
     correlation_ids: tuple[str, ...]
+    consumers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def as_data(self) -> dict[str, Any]:
@@ -50,12 +54,12 @@ def args_of(plan: Plan, number: int) -> dict[str, Any]:
     return {"amount": 100 + number, "to": f"somebody-{plan.seed}"}
 
 
-def prepare(plan: Plan, provider_url: str) -> World:
+def prepare(plan: Plan, provider_url: str, consumer_url: str) -> World:
     """Make the tenant of this plan, in one transaction."""
-    return durable(lambda: _prepare(plan, provider_url))
+    return durable(lambda: _prepare(plan, provider_url, consumer_url))
 
 
-def _prepare(plan: Plan, provider_url: str) -> World:
+def _prepare(plan: Plan, provider_url: str, consumer_url: str) -> World:
     slug = f"s{plan.seed}-{secrets.token_hex(4)}"
     tenant = create(slug=slug, name=slug)
     people = _people(tenant)
@@ -63,11 +67,34 @@ def _prepare(plan: Plan, provider_url: str) -> World:
     key = create_key(agent=agent, grant=Grant(["tool:*", "target:*"], ["ingest", "read"], 1))[0]
     publish_policy(tenant=tenant, document=policy_of(plan), by=people["admin"])
     marks = tuple(correlation_id(str(tenant.pk), operation_key(n)) for n in range(len(plan.operations)))
-    world = World(tenant.pk, slug, key, marks)
+    consumers = dict(_consumers(tenant, people["owner"], plan, consumer_url)) if plan.destinations else {}
+    world = World(tenant.pk, slug, key, marks, consumers)
     for number, operation in enumerate(plan.operations):
         if not operation.late_provider:
             add_provider(world, operation, number, provider_url)
     return world
+
+
+def _consumers(tenant: Tenant, owner: User, plan: Plan, url: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each destination's path, and its consumer: with a key of their own they acknowledge."""
+    agent = Agent.objects.create(tenant=tenant, name="consumer", owner=owner)
+    key = create_key(agent=agent, grant=Grant([], ["ack"], 1))[0]
+    for number, planned in enumerate(plan.destinations):
+        place = f"{tenant.slug}/{number}"
+        added, secret = add_destination(
+            tenant_id=tenant.pk, name=f"c{number}", url=f"{url}/{place}", ack=planned.ack, actor=SYSTEM
+        )
+        Destination.objects.filter(pk=added.pk).update(ack_deadline_s=plan.ack_deadline_s)
+        yield (
+            place,
+            {
+                "number": number,
+                "secret": secret,
+                "ack": planned.ack,
+                "key": key,
+                "answers": planned.answers,
+            },
+        )
 
 
 def _people(tenant: Tenant) -> dict[str, User]:
@@ -146,7 +173,7 @@ def configuration(url: str, mark: str) -> Mapping[str, Any]:
 def happen(plan: Plan, world: World, what: str, number: int, provider_url: str) -> None:
     """Something from outside comes over the tenant."""
     tenant = Tenant.objects.get(pk=world.tenant_id)
-    keys = ApiKey.objects.filter(tenant=tenant, revoked_at=None)
+    keys = ApiKey.objects.filter(tenant=tenant, agent__name="bot", revoked_at=None)
     if what == "revoke":
         keys.update(revoked_at=database_clock())
     elif what == "narrow":

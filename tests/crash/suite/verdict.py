@@ -24,6 +24,7 @@ from ledger.queries.snapshot import one_snapshot
 from ledger.rules.states import OPEN_QUESTION, WAITS_FOR_AGENT, Outcome, State
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock
+from tests.crash.suite import delivered
 from tests.crash.suite.history import what_is_wrong
 
 NO_EFFECT = "failed"
@@ -44,7 +45,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a schedule is red. `kind`: effects, lost, stuck, fsck or history."""
+    """Why a schedule is red. `kind`: effects, lost, stuck, twice, undelivered, fsck or history."""
 
     kind: str
     detail: str
@@ -52,7 +53,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class Case:
-    """What the judge is given: who was resumed beyond a lease and when, which schedules have an excuse."""
+    """What the judge is given: who was resumed beyond a lease and when, which schedules have an excuse, and
+    where the consumers' books are."""
 
     tenant_id: int
     correlation_ids: tuple[str, ...]
@@ -60,6 +62,8 @@ class Case:
     resumed: dict[str, float]
     journals: tuple[Path, ...]
     may_wait: bool
+    books: Path
+    places: tuple[str, ...]
 
 
 def effects_in(journal: Path, marks: Sequence[str]) -> list[Effect]:
@@ -74,12 +78,15 @@ def judge(case: Case) -> dict[str, Any]:
     """The verdict, as data: what is wrong, and what was counted."""
     tenant = Tenant.objects.get(pk=case.tenant_id)
     zombies: Counter[str] = Counter()
+    books = delivered.books_of(case.books, tenant.pk, case.places)
     wrong = [
         *_too_many_effects(case, zombies),
+        *_effects_of_deliveries(case),
         *_lost(case),
         *_stuck(case),
         *_broken(case.tenant_id),
         *(Fault("history", words) for words in what_is_wrong(case.tenant_id)),
+        *(Fault(*found) for found in (delivered.what_is_wrong(tenant.pk, books) if books else ())),
     ]
     operations = Operation.objects.filter(tenant=tenant)
     return {
@@ -90,6 +97,7 @@ def judge(case: Case) -> dict[str, Any]:
         "effects": len(case.effects),
         "approved_sends": ApprovalUse.objects.filter(tenant=tenant).count(),
         "zombies": zombies,
+        **delivered.counts(tenant.pk, books),
     }
 
 
@@ -117,6 +125,13 @@ def _too_many_effects(case: Case, zombies: Counter[str]) -> Iterator[Fault]:
             zombies["agent" if any(e.sent_by.startswith("a") for e in seen) else "ledger"] += excess
         elif excess > 0:
             yield Fault("effects", f"{operation.operation_key} had {excess} too many: {_words(seen)}")
+
+
+def _effects_of_deliveries(case: Case) -> Iterator[Fault]:
+    """Whoever delivers results has none."""
+    for effect in case.effects:
+        if effect.sent_by.startswith("d"):
+            yield Fault("effects", f"a deliverer had one: {_words([effect])}")
 
 
 def _allowed(operation: Operation) -> int:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ssl
 from functools import cache
+from pathlib import Path
 
 import httpx
 from django.db import connections
 
+from ledger.deliveries import deliver_once, stop_sending
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
 from tests.crash.suite import tenants, verdict
 from tests.crash.suite.children import freeze
@@ -19,6 +21,7 @@ from tests.crash.suite.plan import Plan, PlannedOperation
 from tests.crash.suite.standing import standing_of
 
 SEED = 0
+NOBODY = "http://127.0.0.1:9"
 RULE = {"effect": "write", "dispatch_timeout_s": 30, "review": "always"}
 
 
@@ -35,14 +38,28 @@ def warm_up() -> None:
     share_tls()
     operation = PlannedOperation(rule=RULE, keys_s=0)
     plan = Plan(seed=SEED, aim="", operations=(operation,), faults=(), messages=())
-    world = tenants.prepare(plan, "http://127.0.0.1:9")
+    world = tenants.prepare(plan, NOBODY, NOBODY)
     _call_the_api(world.key, plan)
-    for work in (sweep_once, reconcile_once, send_once):
+    for work in (sweep_once, reconcile_once, send_once, deliver_once):
         work()
-    standing_of(world.tenant_id)
-    verdict.judge(verdict.Case(world.tenant_id, world.correlation_ids, (), {}, (), may_wait=True))
+    stop_sending()
+    standing_of(world.tenant_id, delivers=True)
+    verdict.judge(_case(world))
     connections.close_all()
     freeze()
+
+
+def _case(world: tenants.World) -> verdict.Case:
+    return verdict.Case(
+        world.tenant_id,
+        world.correlation_ids,
+        effects=(),
+        resumed={},
+        journals=(),
+        may_wait=True,
+        books=Path(),
+        places=(),
+    )
 
 
 def _call_the_api(key: str, plan: Plan) -> None:

@@ -12,13 +12,18 @@ from ledger import http, tasks
 from tests.crash.suite.children import Line, Unplanned
 from tests.crash.suite.injection import Injector
 
+TRY_WITHIN_S = 0.3
+LOGS = ("ledger.reconciliation.apart", "ledger.deliveries.sender")
+
 
 def sign_sends(life_id: str) -> None:
-    """Let the provider's journal say which process sent what."""
+    """Let the provider's journal say which process sent what; and be as patient as the schedule says, where
+    the product waits for 20 s."""
     send = http.request
 
     def signed(method: str, url: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
-        return send(method, url, headers={**(headers or {}), "X-Sent-By": life_id}, **more)
+        with http.all_within(TRY_WITHIN_S):
+            return send(method, url, headers={**(headers or {}), "X-Sent-By": life_id}, **more)
 
     http.request = signed
 
@@ -26,11 +31,17 @@ def sign_sends(life_id: str) -> None:
 def work(line: Line, injector: Injector, life_id: str) -> None:
     """Run passes until killed. A message that a task sends is handed to the lane, which may lose it."""
     sign_sends(life_id)
-    logging.getLogger("ledger.reconciliation.apart").addHandler(Unplanned(line))
+    for name in LOGS:
+        logging.getLogger(name).addHandler(Unplanned(line))
     hints: list[str] = []
-    for name in ("reconcile", "send"):
+    for name in ("reconcile", "send", "deliver"):
         getattr(tasks, name).apply_async = lambda name=name, **_: hints.append(name)
-    passes = {"sweep": tasks.sweep, "reconcile": tasks.reconcile, "send": tasks.send}
+    passes = {
+        "sweep": tasks.sweep,
+        "reconcile": tasks.reconcile,
+        "send": tasks.send,
+        "deliver": tasks.deliver,
+    }
 
     def answer(command: dict[str, Any]) -> list[str]:
         if "faults" in command:
