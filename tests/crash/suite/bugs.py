@@ -8,11 +8,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 import psycopg
-from django.db import connection, models
+from django.db import connection, models, transaction
 
 SLOW_COMMIT_S = 0.05
 
@@ -265,3 +266,65 @@ def late_success_ignored() -> None:
         return EVIDENCE if late else judged(case, attempt, key, heard, report)
 
     outcomes._judged = on_time
+
+
+def webhook_id_per_try() -> None:
+    """Each try is a message of its own."""
+    from ledger.deliveries import claiming
+    from ledger.models.ids import webhook_id
+
+    claim_of = claiming._claim_of
+
+    def renamed(begun: Any, start_by_s: float) -> Any:
+        return replace(claim_of(begun, start_by_s), webhook_id=webhook_id())
+
+    claiming._claim_of = renamed
+
+
+def deliveries_after_the_settlement() -> None:
+    """What is to be told is written down once the settlement is committed."""
+    from ledger import outbox
+    from ledger.transactions import durable
+
+    enqueue = outbox.enqueue
+
+    def later(settlement: Any, planned: Any, *, now: Any) -> None:
+        if planned:
+            transaction.on_commit(lambda: durable(lambda: enqueue(settlement, planned, now=now)))
+
+    outbox.enqueue = later
+
+
+def acknowledged_before_it_is_sent() -> None:
+    """A try is taken for received when it begins."""
+    from ledger.deliveries import sender
+    from ledger.deliveries.posting import Posted
+    from ledger.deliveries.recording import Ended, record_ends
+    from ledger.rules.deliveries import TryEnd
+    from ledger.transactions import durable
+
+    send_once = sender.send_once
+
+    def sent(claim: Any, secrets: Any) -> Any:
+        received = Ended(claim, Posted(TryEnd.RECEIVED, status=200))
+        durable(lambda: record_ends([received]))
+        connection.close()
+        send_once(claim, secrets)
+        return received
+
+    sender.send_once = sent
+
+
+def dead_without_owner() -> None:
+    """The first failure is the last try, and nobody is told that it is theirs."""
+    from ledger.deliveries import moves
+    from ledger.rules.backoff import delivery_wait_s
+
+    save = moves._move
+
+    def disowned(delivery: Any, target: Any, *kind: Any, **more: Any) -> None:
+        delivery.owner_group = None
+        save(delivery, target, *kind, **more)
+
+    everywhere(delivery_wait_s, lambda *_tries, **_roll: None)
+    moves._move = disowned

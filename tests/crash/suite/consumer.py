@@ -38,15 +38,14 @@ HANGS_S = 0.5
 ACK_WITHIN_S = 1.0
 BOMB = gzip.compress(bytes(4_000_000))
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS request (place TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS request (place)",
     "CREATE INDEX IF NOT EXISTS request_place ON request (place)",
-    "CREATE TABLE IF NOT EXISTS heard "
-    "(place TEXT, webhook_id TEXT, delivery_id TEXT, digest TEXT, taken TEXT)",
+    "CREATE TABLE IF NOT EXISTS heard (place, webhook_id, delivery_id, digest, taken)",
     "CREATE INDEX IF NOT EXISTS heard_place ON heard (place)",
-    "CREATE TABLE IF NOT EXISTS applied (place TEXT, operation_id TEXT, settlement INTEGER)",
+    "CREATE TABLE IF NOT EXISTS applied (place, operation_id, settlement)",
     "CREATE INDEX IF NOT EXISTS applied_place ON applied (place)",
-    "CREATE TABLE IF NOT EXISTS acknowledged (place TEXT, delivery_id TEXT)",
-    "CREATE TABLE IF NOT EXISTS wrong (place TEXT, words TEXT)",
+    "CREATE TABLE IF NOT EXISTS acknowledged (place, delivery_id)",
+    "CREATE TABLE IF NOT EXISTS wrong (place, words)",
     *(
         f"CREATE INDEX IF NOT EXISTS by_operation_{n} ON inbox_{n} (operation_id)"
         for n in range(MOST_CONSUMERS)

@@ -73,11 +73,11 @@ def _applied_wrongly(consumer: Books, settled: list[Mark]) -> Iterator[tuple[str
     not be applied."""
     newest = dict(sorted(settled))
     for mark in settled:
-        times, words = consumer.applied[mark], f"{consumer.place}: settlement {mark[1]} of {mark[0]}"
+        times, words = consumer.applied[mark], f"settlement {mark[1]} of {mark[0]}"
         if times > 1:
-            yield "twice", f"{words} was applied {times} times"
+            yield "twice", f"{words} was applied {times} times by {consumer.place}"
         if mark not in consumer.inbox or (not times and newest[mark[0]] == mark[1]):
-            yield "undelivered", f"{words} never came"
+            yield "undelivered", f"{words} never came to {consumer.place}"
 
 
 def _told_wrongly(consumer: Books) -> Iterator[tuple[str, str]]:

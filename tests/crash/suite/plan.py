@@ -76,7 +76,8 @@ class Plan:
     """One schedule. `aim` is the point it was made for. `insists`: what is done again and again until the
     first fault has struck, at most three times as long as the chaos usually takes: a task of the workers,
     `cancel`, `press:<kind>`, or `letter:<kind>`. `run_calls`: all operations belong to one run, which may
-    make so many tool calls; 0: to none. `hints_lost`: nobody tells the deliverer that something has settled."""
+    make so many tool calls; 0: to none. `hints_lost`: nobody tells the deliverer that something
+    has settled."""
 
     seed: int
     aim: str

@@ -22,7 +22,7 @@ from tests.crash.suite.table import KINDS_OF_FAULT
 
 CONTROL = "none"
 WORDS_AT_MOST = 120
-IDS = re.compile(r"\b(op|att|thing|apr)_\w+")
+IDS = re.compile(r"\b(op|att|thing|apr|dlv)_\w+")
 
 
 @dataclass

@@ -127,4 +127,24 @@ PLANTS: Mapping[str, Plant] = {
     "late success ignored": Plant(
         "a receipt after the lease settles nothing", bugs.late_success_ignored, shapes.late_receipt
     ),
+    "webhook id per try": Plant(
+        "a consumer cannot tell a second try from the first", bugs.webhook_id_per_try, shapes.told_again
+    ),
+    "delivery after the settlement": Plant(
+        "deliveries are written in the settling transaction",
+        bugs.deliveries_after_the_settlement,
+        shapes.settled_and_died,
+    ),
+    "acknowledged before it is sent": Plant(
+        "a try is received when it is answered",
+        bugs.acknowledged_before_it_is_sent,
+        shapes.claimed_and_died,
+    ),
+    "dead letter without owner": Plant(
+        "a failure is tried again, and a dead letter has an owner",
+        bugs.dead_without_owner,
+        shapes.refused_once,
+        guards="the constraint dead_has_reason_and_owner",
+        sql="ALTER TABLE ledger_delivery DROP CONSTRAINT dead_has_reason_and_owner",
+    ),
 }

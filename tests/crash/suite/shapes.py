@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tests.crash.suite.plan import Fault, Happening, Message, Plan, PlannedOperation
+from tests.crash.suite.plan import Fault, Happening, Message, Plan, PlannedDestination, PlannedOperation
 
 RULE = {
     "effect": "write",
@@ -183,3 +183,35 @@ def late_receipt(n: int) -> Plan:
     fault = Fault(_pick(n, "agent.answered", "agent.named"), 1, "stop", 350)
     messages = (*_again_and_again("sweep", worker="w2"), *_again_and_again("reconcile"))
     return _plan(n, _operation(without=("provider",)), fault, messages=tuple(messages))
+
+
+def _told(n: int, *faults: Fault, answers: tuple[str, ...] = (), ack: str = "response") -> Plan:
+    """One result, done at once, and one consumer."""
+    return _plan(
+        n,
+        _operation(dispatch_timeout_s=0.4),
+        *faults,
+        destinations=(PlannedDestination(ack, answers),),
+        insists="agents",
+    )
+
+
+def told_again(n: int) -> Plan:
+    """The consumer has it, and the ledger does not learn of that."""
+    return _told(n, answers=(_pick(n, "lost", "server_error", "dies_before_answer"),))
+
+
+def settled_and_died(n: int) -> Plan:
+    """Whoever settled it dies after its commit."""
+    return _told(n, Fault("outcome.after_commit", 1, "kill"))
+
+
+def claimed_and_died(n: int) -> Plan:
+    """The deliverer dies before it sends, or before anybody has answered."""
+    fault = Fault(_pick(n, "delivery.claimed", "delivery.sent"), 1, "kill")
+    return _told(n, fault, ack=_pick(n, "response", "response", "explicit"))
+
+
+def refused_once(n: int) -> Plan:
+    """The consumer cannot take it now."""
+    return _told(n, answers=(_pick(n, "unavailable", "refused", "throttled", "gone"),))

@@ -78,7 +78,7 @@ def _not_before(delivery: Delivery) -> tuple[datetime | None, ...]:
 
 
 def _letters(tenant_id: int) -> list[dict[str, str]]:
-    """What a person does about deliveries: resume what is paused, redeliver dead letters that have an owner."""
+    """What a person does about deliveries: resume what is paused, redeliver what died and has an owner."""
     paused = Destination.objects.filter(tenant_id=tenant_id).exclude(paused_at=None)
     dead = Delivery.objects.filter(
         tenant_id=tenant_id,
