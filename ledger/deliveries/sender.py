@@ -1,6 +1,7 @@
-"""Send due deliveries: the process's threads are kept full, however slow one destination is.
+"""Send due deliveries: the process is kept busy, however many destinations are slow or hang.
 
-1. As many are claimed as threads are free; each destination has places of its own.
+1. As many are claimed as there are places; each destination has its own limit besides. A try that waits long
+   for its consumer gives its place to another: waiting costs nothing but a thread.
 2. Each is signed and posted once, outside any transaction.
 3. How the tries ended is recorded by one thread, many to a transaction.
 
@@ -33,7 +34,10 @@ from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
-THREADS = 16
+PLACES = 16
+MOST_UNDER_WAY = 128
+"""As many destinations, by the places each has, may hang at once before they delay another."""
+SLOW_AFTER_S = 1.0
 PASS_S = 3.0
 LONGEST_LOOK_S = 0.2
 RECORDED_AT_ONCE = 32
@@ -52,22 +56,33 @@ class DeliverReport:
 
 
 class Sender:
-    """The threads of this process and what is under way in them."""
+    """The threads of this process, and since when each try is under way in them."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._states: Counter[str] = Counter()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="deliver")
+        self._threads = ThreadPoolExecutor(MOST_UNDER_WAY, thread_name_prefix="deliver")
         self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
-        self._under_way = 0
+        self._began_s: dict[int, float] = {}
         self._recorder = threading.Thread(target=self._record_until_closed, daemon=True)
         self._recorder.start()
 
     @property
     def free(self) -> int:
+        """How many more may be begun now."""
         with self._changed:
-            return THREADS - self._under_way
+            return self._free()
+
+    @property
+    def is_idle(self) -> bool:
+        with self._changed:
+            return not self._began_s
+
+    def _free(self) -> int:
+        slow_since_s = monotonic_s() - SLOW_AFTER_S
+        quick = sum(1 for began_s in self._began_s.values() if began_s > slow_since_s)
+        return max(0, min(PLACES - quick, MOST_UNDER_WAY - len(self._began_s)))
 
     def recorded(self) -> Counter[str]:
         """The states that tries led to since this was last asked: each is told once, by whichever pass."""
@@ -77,20 +92,20 @@ class Sender:
 
     def start(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
         with self._changed:
-            self._under_way += 1
+            self._began_s[claim.try_id] = monotonic_s()
         self._threads.submit(self._try, claim, secrets)
 
     def wait_for_a_place(self, at_most_s: float) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._under_way < THREADS, timeout=at_most_s)
+            self._changed.wait_for(lambda: self._free() > 0, timeout=at_most_s)
 
     def wait_until_idle(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._under_way == 0)
+            self._changed.wait_for(lambda: not self._began_s)
 
     def wait_for_change(self, at_most_s: float) -> None:
         with self._changed:
-            if self._under_way:
+            if self._began_s:
                 self._changed.wait(timeout=at_most_s)
 
     def _try(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
@@ -98,7 +113,7 @@ class Sender:
             self._ended.put(send_once(claim, secrets))
         except BaseException:
             logger.exception("The try of delivery %s was lost; it is made again", claim.delivery_id)
-            self._finished(1)
+            self._finished([claim])
 
     def close(self) -> None:
         """Finish what is under way and end the threads."""
@@ -113,7 +128,7 @@ class Sender:
             except Exception:
                 logger.exception("The ends of %s tries were not recorded", len(ended))
             finally:
-                self._finished(len(ended))
+                self._finished([one.claim for one in ended])
         connection.close()
 
     def _next_ends(self) -> list[Ended]:
@@ -144,9 +159,10 @@ class Sender:
         with self._changed:
             self._states.update(states)
 
-    def _finished(self, count: int) -> None:
+    def _finished(self, claims: list[Claim]) -> None:
         with self._changed:
-            self._under_way -= count
+            for claim in claims:
+                self._began_s.pop(claim.try_id, None)
             self._changed.notify_all()
 
 
@@ -200,7 +216,7 @@ def _follow_pauses() -> int:
 
 
 def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
-    """Fill the free threads. False where nothing is due and nothing under way could make something due."""
+    """Fill the free places. False where nothing is due and nothing under way could make something due."""
     sender.wait_for_a_place(LONGEST_LOOK_S)
     claims = claim_due(at_most=free) if (free := sender.free) else []
     secrets: dict[str, tuple[bytes, ...] | str] = {}
@@ -211,9 +227,9 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     report.tried += len(claims)
     if claims or not free:
         return True
-    under_way = sender.free < THREADS
+    idle = sender.is_idle
     sender.wait_for_change(LONGEST_LOOK_S)
-    return under_way
+    return not idle
 
 
 def _secrets_of(claim: Claim) -> tuple[bytes, ...] | str:
