@@ -55,7 +55,7 @@ __all__ = [
 MOST_BYTES = 65_536
 IDLE_S = 30.0
 MOST_CONNECTIONS, MOST_IDLE = 256, 64
-"""More than all threads of a process ever have under way, so that hanging ones keep no other from dialling."""
+"""More than a process ever has under way, so that hanging requests keep no other from dialling."""
 NO_PORTS_OF_HTTP = frozenset(
     (
         *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103),

@@ -3,9 +3,9 @@
 Kind: one that is slow, in a line where everybody stands.
 
 Ten thousand wait for a destination that hangs, or for several that hang, more than a process has places, and
-another hears of each operation before the next one is done. `python -m tests.bench.dead_destination` prints its
-age beside the same without the dead one. What goes to the broker carries no content at all, and deliveries
-have a queue of their own.
+another hears of each operation before the next one is done. `python -m tests.bench.dead_destination` prints
+its delivery age beside the same without the dead one. What goes to the broker carries no content at all, and
+deliveries have a queue of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tests.incidents.scene import Scene
 from tests.ledger.deliveries.helping import destination, more_waiting
 from tests.support.consumer import ConsumerProcess
 from tests.support.processes import wait_until
-
 
 WAITING = 10_000
 
