@@ -10,6 +10,7 @@ deliveries have a queue of their own.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def test_the_others_are_served_while_some_hang(
         more_waiting(hang[0].deliveries.get(), WAITING)
         for number in range(1, 6):
             scene.confirmed(f"k{number}")
-            wait_until(lambda told=number + 1: _told(good) == told, within_s=12, what="the good one is told")
+            wait_until(partial(_is_told, good, number + 1), within_s=12, what="the good one is told")
         assert DeliveryTry.objects.filter(delivery__destination__in=hang, ended_at=None).count() == 4 * bad
         assert len(hanging.received()) == 4 * bad
         hanging.kill()
@@ -49,10 +50,10 @@ def test_the_others_are_served_while_some_hang(
     assert Delivery.objects.filter(destination__in=hang, state="ACKED").count() == 0
 
 
-def _told(good: Destination) -> int:
-    """How many it has acknowledged after one more pass."""
+def _is_told(good: Destination, count: int) -> bool:
+    """Whether it has acknowledged so many, after one more pass."""
     deliver_once(pass_s=0.3, drain=False)
-    return good.deliveries.filter(state="ACKED").count()
+    return good.deliveries.filter(state="ACKED").count() == count
 
 
 def test_a_hint_carries_nothing_and_has_a_queue_of_its_own(

@@ -224,5 +224,6 @@ def test_a_lease_is_renewed_while_its_try_goes_on_and_no_longer(
     renew([claim])
     delivery.refresh_from_db()
     assert delivery.lease_until == first
-    consumer.kill()
+    consumer.kill()  # what hangs is reset, and ends
     stop_sending()
+    consumer.start()
