@@ -1,10 +1,13 @@
-"""Append one event to the history of an operation, inside the caller's transaction."""
+"""Append events to the histories of operations, inside the caller's transaction."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from django.db import connection
 
 from ledger.models import Agent, Attempt, Event, Operation, User
 from ledger.models.ids import event_id
@@ -46,6 +49,40 @@ def append(
 ) -> Event:
     """Write the next event of `operation`, whose row the caller has locked. `data` is JSON."""
     require_transaction()
+    event = next_event(operation, kind, actor=actor, now=now, attempt=attempt, **data)
+    event.save(force_insert=True)
+    operation.save(update_fields=["event_count", "head_hash"])
+    return event
+
+
+def append_all(events: Iterable[Event]) -> None:
+    """Write many at once, each made by `next_event` from its operation, in the order they were made."""
+    require_transaction()
+    written = Event.objects.bulk_create(events)
+    operations = {event.operation_id: event.operation for event in written}
+    heads = [(one.pk, one.event_count, one.head_hash) for one in operations.values()]
+    if heads:
+        with connection.cursor() as cursor:
+            cursor.execute(_MOVE_HEADS, list(map(list, zip(*heads, strict=True))))
+
+
+_MOVE_HEADS = """
+    UPDATE ledger_operation operation SET event_count = moved.event_count, head_hash = moved.head_hash
+    FROM unnest(%s::text[], %s::int[], %s::text[]) AS moved (id, event_count, head_hash)
+    WHERE operation.id = moved.id
+"""
+
+
+def next_event(
+    operation: Operation,
+    kind: EventKind,
+    *,
+    actor: Actor,
+    now: datetime,
+    attempt: Attempt | None = None,
+    **data: Any,
+) -> Event:
+    """The event that follows, not written yet; `operation` counts it as its newest."""
     event = Event(
         id=event_id(),
         tenant_id=operation.tenant_id,
@@ -60,7 +97,5 @@ def append(
         previous_hash=operation.head_hash,
     )
     event.hash = event_hash(event.previous_hash, event.hashed_fields)
-    event.save(force_insert=True)
     operation.event_count, operation.head_hash = event.sequence, event.hash
-    operation.save(update_fields=["event_count", "head_hash"])
     return event

@@ -54,6 +54,8 @@ __all__ = [
 
 MOST_BYTES = 65_536
 IDLE_S = 30.0
+MOST_CONNECTIONS, MOST_IDLE = 256, 64
+"""More than a process ever has under way, so that hanging requests keep no other from dialling."""
 NO_PORTS_OF_HTTP = frozenset(
     (
         *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103),
@@ -128,8 +130,8 @@ class GuardedClient:
         self._total_s = total_s
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl_context or httpx.create_ssl_context(),
-            max_connections=50,
-            max_keepalive_connections=20,
+            max_connections=MOST_CONNECTIONS,
+            max_keepalive_connections=MOST_IDLE,
             keepalive_expiry=IDLE_S,
             network_backend=_CheckedDialling(tuple(map(ipaddress.ip_network, private_nets)), connect_s),
         )

@@ -16,6 +16,7 @@ from dashboard.http import Request, page
 from ledger.rules.states import State
 from review.queries import TAB_LABELS, BadFilter, QueuePage, Tab, queue
 from review.queries.changes import changes_since
+from review.queries.destinations import paused_by_themselves
 from review.queries.parked import parked_count
 from review.queries.system import faults_known_to
 from review.queries.words import REASON_WORDS
@@ -58,6 +59,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "as_of": found.as_of,
         "section": "review",
         "whole_section": True,
+        "paused": paused_by_themselves(request.user),
         "faults": faults_known_to(request.user),
         "asleep": found.last_sweep_at is None or found.as_of - found.last_sweep_at > SWEPT_WITHIN,
         "tabs": [_tab(request, found, tab) for tab in Tab if found.counts.get(tab) is not None],

@@ -5,6 +5,7 @@ Destinations are asked in turn, each for as many as it has places, so that none 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,8 +17,9 @@ from ledger.outbox import frozen_body
 from ledger.rules.deliveries import MOST_TRIES, places
 from ledger.transactions import database_clock, durable, monotonic_s
 
-LEASE = timedelta(seconds=45)
-"""Longer than the guarded client's total of 20 s and the wait for a thread."""
+LEASE = timedelta(seconds=8)
+"""Renewed while a try goes on: where a sender dies, its destination's places are free again this soon."""
+RENEWED_EVERY_S = 2.0
 
 ASKED_AT_ONCE = 100
 """Destinations looked at by one claim; the next one draws others."""
@@ -25,7 +27,8 @@ ASKED_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class Claim:
-    """One try to be made. Its end counts only under this epoch, and it is not begun after `start_by_s`."""
+    """One try to be made. Its end counts only under this epoch; after `start_by_s` it is begun only where it
+    still holds its lease."""
 
     delivery_id: str
     try_id: int
@@ -44,6 +47,31 @@ def claim_due(*, at_most: int) -> list[Claim]:
     """Take the delivery lease of due deliveries that nobody holds, each destination's soonest first."""
     started_s = monotonic_s()
     return durable(lambda: _claim(at_most, started_s + LEASE.total_seconds() / 2))
+
+
+def renew(claims: Iterable[Claim]) -> int:
+    """These tries go on; how many of them still hold their lease. One that somebody else took meanwhile, or
+    is just recorded, is left alone."""
+    held = [(claim.delivery_id, claim.epoch) for claim in claims]
+    return durable(lambda: _renew(held)) if held else 0
+
+
+_RENEW = """
+    UPDATE ledger_delivery SET lease_until = %(until)s WHERE id IN (
+        SELECT delivery.id FROM ledger_delivery delivery
+        JOIN unnest(%(ids)s::text[], %(epochs)s::int[]) AS held (id, epoch)
+          ON held.id = delivery.id AND held.epoch = delivery.lease_epoch
+        WHERE delivery.lease_until IS NOT NULL
+        ORDER BY delivery.id FOR NO KEY UPDATE OF delivery SKIP LOCKED
+    )
+"""
+
+
+def _renew(held: list[tuple[str, int]]) -> int:
+    ids, epochs = map(list, zip(*held, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_RENEW, {"until": database_clock() + LEASE, "ids": ids, "epochs": epochs})
+        return int(cursor.rowcount)
 
 
 def _claim(at_most: int, start_by_s: float) -> list[Claim]:

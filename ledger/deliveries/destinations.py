@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+
+import structlog
+from django.db import transaction
 
 from ledger.deliveries.secrets import give_secret
 from ledger.events import Actor
@@ -12,6 +16,8 @@ from ledger.http import check_address
 from ledger.models import Destination, DestinationChange
 from ledger.rules.deliveries import PauseReason
 from ledger.transactions import database_clock, require_transaction
+
+log = structlog.get_logger(__name__)
 
 OVERLAP = timedelta(hours=24)
 """How long the secret before signs beside a new one, unless whoever rotates says otherwise."""
@@ -47,6 +53,19 @@ def pause(
     if row.update(paused_at=now, paused_because=reason):
         destination.paused_at, destination.paused_because = now, reason
         note_change(destination, "paused", actor, now, why=why, reason=str(reason))
+        if reason is not PauseReason.PERSON:
+            transaction.on_commit(partial(_tell_outside, destination, reason), robust=True)
+
+
+def _tell_outside(destination: Destination, reason: PauseReason) -> None:
+    """Nobody stood by: whoever watches the logs or `ledger_paused_destinations` hears of it."""
+    log.error(
+        "destination_paused",
+        destination=destination.pk,
+        destination_name=destination.name,
+        tenant=destination.tenant_id,
+        reason=str(reason),
+    )
 
 
 def resume(destination: Destination, *, actor: Actor, now: datetime, why: str = "") -> None:

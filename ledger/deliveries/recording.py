@@ -5,18 +5,24 @@ Locks in the order of the whole house: operations by id, deliveries by id, desti
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from django.db import connection
 
 from ledger.deliveries import health
 from ledger.deliveries.claiming import Claim
-from ledger.deliveries.moves import acknowledge, dead_letter, mark_sent
+from ledger.deliveries.moves import acknowledge, acknowledge_received, dead_letter, mark_sent
 from ledger.deliveries.posting import Posted
 from ledger.events import SENDER
 from ledger.faults import fault_point
-from ledger.models import Delivery, DeliveryTry, Operation
+from ledger.models import Delivery, Operation
 from ledger.rules.deliveries import (
     Follows,
     TryEnd,
@@ -48,10 +54,15 @@ def record_ends(ends: Iterable[Ended]) -> dict[str, DeliveryState]:
     operations = _locked_operations({ended.claim.operation_id for ended in by_age})
     deliveries = _locked_deliveries({ended.claim.delivery_id for ended in by_age})
     now = database_clock()
-    for ended in by_age:
-        delivery = deliveries[ended.claim.delivery_id]
+    for delivery in deliveries.values():
         delivery.operation = operations[delivery.operation_id]
-        _record(delivery, ended, now)
+    _write_ends(by_age, now)
+    received = _plainly_received(by_age, deliveries)
+    acknowledge_received(received, actor=SENDER, now=now)
+    told = {delivery.pk for delivery in received}
+    for ended in by_age:
+        if ended.claim.delivery_id not in told:
+            _record(deliveries[ended.claim.delivery_id], ended, now)
     _note_health(by_age, deliveries, now)
     fault_point("delivery.before_commit")
     return {delivery.pk: DeliveryState(delivery.state) for delivery in deliveries.values()}
@@ -69,9 +80,30 @@ def _locked_deliveries(ids: Iterable[str]) -> dict[str, Delivery]:
     return {delivery.pk: delivery for delivery in rows.filter(pk__in=list(ids)).order_by("pk")}
 
 
+def _plainly_received(ends: Sequence[Ended], deliveries: Mapping[str, Delivery]) -> list[Delivery]:
+    """Those of which the only end here is the usual one: a 2xx to whoever holds the lease, and nothing that
+    happened meanwhile. They are most, and are moved together."""
+    counts = Counter(ended.claim.delivery_id for ended in ends)
+    return [
+        delivery
+        for ended in ends
+        if counts[ended.claim.delivery_id] == 1
+        and _is_plainly_received(delivery := deliveries[ended.claim.delivery_id], ended)
+    ]
+
+
+def _is_plainly_received(delivery: Delivery, ended: Ended) -> bool:
+    return (
+        ended.posted.end is TryEnd.RECEIVED
+        and delivery.destination.ack == "response"
+        and _holds_the_lease(delivery, ended)
+        and delivery.state in {DeliveryState.PENDING, DeliveryState.SENT}
+        and delivery.tries > delivery.tries_before
+    )
+
+
 def _record(delivery: Delivery, ended: Ended, now: datetime) -> None:
     """A sender that lost its lease only adds what it saw; but a receipt is a fact, whoever brings it."""
-    _write_end(ended, now)
     if _holds_the_lease(delivery, ended):
         _follow(delivery, ended.posted, now)
     elif is_acknowledgement(ended.posted.end, explicit=delivery.destination.ack == "explicit"):
@@ -85,10 +117,13 @@ def _holds_the_lease(delivery: Delivery, ended: Ended) -> bool:
 def _note_health(ends: Iterable[Ended], deliveries: Mapping[str, Delivery], now: datetime) -> None:
     """In the destinations' order, so that two who record failures at once never wait for each other."""
     by_destination = sorted(ends, key=lambda ended: ended.claim.destination_id)
-    for ended in by_destination:
-        delivery = deliveries[ended.claim.delivery_id]
-        if _holds_the_lease(delivery, ended):
-            health.note(delivery.destination, ended.posted.end, now=now)
+    for _, those in groupby(by_destination, key=lambda ended: ended.claim.destination_id):
+        before: TryEnd | None = None
+        for ended in those:
+            delivery, end = deliveries[ended.claim.delivery_id], ended.posted.end
+            if _holds_the_lease(delivery, ended) and not (before is end is TryEnd.RECEIVED):
+                health.note(delivery.destination, end, now=now)
+                before = end
 
 
 def _follow(delivery: Delivery, posted: Posted, now: datetime) -> None:
@@ -130,19 +165,40 @@ def _move(delivery: Delivery, follows: Follows, now: datetime) -> None:
         mark_sent(delivery, actor=SENDER, now=now)
 
 
-def _write_end(ended: Ended, now: datetime) -> None:
+_WRITE_ENDS = """
+    UPDATE ledger_deliverytry made SET ended_at = %(now)s, ended_as = ended.ended_as,
+        sent_headers = ended.sent_headers::jsonb, status = ended.status,
+        answer_headers = ended.answer_headers::jsonb, answer_head = ended.answer_head,
+        answer_cut = ended.answer_cut, detail = ended.detail, took_ms = ended.took_ms
+    FROM unnest(%(id)s::bigint[], %(ended_as)s::text[], %(sent_headers)s::text[], %(status)s::int[],
+                %(answer_headers)s::text[], %(answer_head)s::bytea[], %(answer_cut)s::boolean[],
+                %(detail)s::text[], %(took_ms)s::int[])
+        AS ended (id, ended_as, sent_headers, status, answer_headers, answer_head, answer_cut, detail,
+                  took_ms)
+    WHERE made.id = ended.id AND made.ended_at IS NULL
+"""
+
+
+def _write_ends(ends: Sequence[Ended], now: datetime) -> None:
+    rows = [_end_row(ended) for ended in ends]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE_ENDS, {"now": now, **columns})
+
+
+def _end_row(ended: Ended) -> dict[str, Any]:
     posted = ended.posted
-    DeliveryTry.objects.filter(pk=ended.claim.try_id, ended_at=None).update(
-        ended_at=now,
-        ended_as=posted.end,
-        sent_headers=dict(posted.sent_headers),
-        status=posted.status,
-        answer_headers=_kept_headers(posted.answer_headers),
-        answer_head=posted.answer[:KEPT_BYTES],
-        answer_cut=posted.answer_cut or len(posted.answer) > KEPT_BYTES,
-        detail=_storable(posted.detail[:1000]),
-        took_ms=posted.took_ms,
-    )
+    return {
+        "id": ended.claim.try_id,
+        "ended_as": posted.end,
+        "sent_headers": json.dumps(dict(posted.sent_headers)),
+        "status": posted.status,
+        "answer_headers": json.dumps(_kept_headers(posted.answer_headers)),
+        "answer_head": posted.answer[:KEPT_BYTES],
+        "answer_cut": posted.answer_cut or len(posted.answer) > KEPT_BYTES,
+        "detail": _storable(posted.detail[:1000]),
+        "took_ms": posted.took_ms,
+    }
 
 
 def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,10 +1,12 @@
-"""Send due deliveries: the process's threads are kept full, however slow one destination is.
+"""Send due deliveries: the process is kept busy, however many destinations are slow or hang.
 
-1. As many are claimed as threads are free; each destination has places of its own.
+1. As many are claimed as there are places; each destination has its own limit besides. A try that waits long
+   for its consumer gives its place to another: waiting costs nothing but a thread.
 2. Each is signed and posted once, outside any transaction.
 3. How the tries ended is recorded by one thread, many to a transaction.
 
-Killed after 1 or 2, the lease runs out and it is sent again under the same webhook id.
+While a try goes on its lease is renewed. Killed after 1 or 2, the lease runs out and it is sent again under
+the same webhook id.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import dataclass, field
 
 from django.db import DatabaseError, close_old_connections, connection
 
-from ledger.deliveries.claiming import Claim, claim_due
+from ledger.deliveries.claiming import RENEWED_EVERY_S, Claim, claim_due, renew
 from ledger.deliveries.holding import STEP, end_unacknowledged, follow_pauses
 from ledger.deliveries.posting import Posted, post
 from ledger.deliveries.recording import Ended, record_ends
@@ -33,7 +35,12 @@ from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
-THREADS = 16
+PLACES = 32
+ENOUGH_PLACES, SOON_S = 16, 0.02
+"""One claim of many costs hardly more than one of a single delivery, so it waits this long for places."""
+MOST_UNDER_WAY = 128
+"""As many destinations, by the places each has, may hang at once before they delay another."""
+SLOW_AFTER_S = 1.0
 PASS_S = 3.0
 LONGEST_LOOK_S = 0.2
 RECORDED_AT_ONCE = 32
@@ -52,22 +59,36 @@ class DeliverReport:
 
 
 class Sender:
-    """The threads of this process and what is under way in them."""
+    """The threads of this process, and since when each try is under way in them."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._states: Counter[str] = Counter()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="deliver")
+        self._threads = ThreadPoolExecutor(MOST_UNDER_WAY, thread_name_prefix="deliver")
         self._ended: queue.SimpleQueue[Ended | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
-        self._under_way = 0
+        self._under_way: dict[int, tuple[Claim, float]] = {}
+        self._closed = threading.Event()
         self._recorder = threading.Thread(target=self._record_until_closed, daemon=True)
         self._recorder.start()
+        self._renewer = threading.Thread(target=self._renew_until_closed, daemon=True)
+        self._renewer.start()
 
     @property
     def free(self) -> int:
+        """How many more may be begun now."""
         with self._changed:
-            return THREADS - self._under_way
+            return self._free()
+
+    @property
+    def is_idle(self) -> bool:
+        with self._changed:
+            return not self._under_way
+
+    def _free(self) -> int:
+        slow_since_s = monotonic_s() - SLOW_AFTER_S
+        quick = sum(1 for _, began_s in self._under_way.values() if began_s > slow_since_s)
+        return max(0, min(PLACES - quick, MOST_UNDER_WAY - len(self._under_way)))
 
     def recorded(self) -> Counter[str]:
         """The states that tries led to since this was last asked: each is told once, by whichever pass."""
@@ -77,16 +98,17 @@ class Sender:
 
     def start(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
         with self._changed:
-            self._under_way += 1
+            self._under_way[claim.try_id] = claim, monotonic_s()
         self._threads.submit(self._try, claim, secrets)
 
-    def wait_for_a_place(self, at_most_s: float) -> None:
+    def wait_for_places(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._under_way < THREADS, timeout=at_most_s)
+            if not self._changed.wait_for(lambda: self._free() >= ENOUGH_PLACES, timeout=SOON_S):
+                self._changed.wait_for(lambda: self._free() > 0, timeout=LONGEST_LOOK_S)
 
     def wait_until_idle(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._under_way == 0)
+            self._changed.wait_for(lambda: not self._under_way)
 
     def wait_for_change(self, at_most_s: float) -> None:
         with self._changed:
@@ -98,13 +120,30 @@ class Sender:
             self._ended.put(send_once(claim, secrets))
         except BaseException:
             logger.exception("The try of delivery %s was lost; it is made again", claim.delivery_id)
-            self._finished(1)
+            self._finished([claim])
 
     def close(self) -> None:
         """Finish what is under way and end the threads."""
         self._threads.shutdown()
         self._ended.put(None)
         self._recorder.join()
+        self._closed.set()
+        self._renewer.join()
+
+    def _renew_until_closed(self) -> None:
+        """One that could not be renewed may be sent twice, which a consumer must bear anyway."""
+        while not self._closed.wait(RENEWED_EVERY_S):
+            with self._changed:
+                going_on = [claim for claim, _ in self._under_way.values()]
+            if not going_on:
+                continue
+            try:
+                close_old_connections()
+                renew(going_on)
+            except Exception:
+                logger.exception("The leases of %s tries were not renewed", len(going_on))
+                connection.close()
+        connection.close()
 
     def _record_until_closed(self) -> None:
         while ended := self._next_ends():
@@ -113,7 +152,7 @@ class Sender:
             except Exception:
                 logger.exception("The ends of %s tries were not recorded", len(ended))
             finally:
-                self._finished(len(ended))
+                self._finished([one.claim for one in ended])
         connection.close()
 
     def _next_ends(self) -> list[Ended]:
@@ -144,9 +183,10 @@ class Sender:
         with self._changed:
             self._states.update(states)
 
-    def _finished(self, count: int) -> None:
+    def _finished(self, claims: list[Claim]) -> None:
         with self._changed:
-            self._under_way -= count
+            for claim in claims:
+                self._under_way.pop(claim.try_id, None)
             self._changed.notify_all()
 
 
@@ -200,8 +240,8 @@ def _follow_pauses() -> int:
 
 
 def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
-    """Fill the free threads. False where nothing is due and nothing under way could make something due."""
-    sender.wait_for_a_place(LONGEST_LOOK_S)
+    """Fill the free places. False where nothing is due and nothing under way could make something due."""
+    sender.wait_for_places()
     claims = claim_due(at_most=free) if (free := sender.free) else []
     secrets: dict[str, tuple[bytes, ...] | str] = {}
     for claim in claims:
@@ -211,9 +251,9 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     report.tried += len(claims)
     if claims or not free:
         return True
-    under_way = sender.free < THREADS
+    idle = sender.is_idle
     sender.wait_for_change(LONGEST_LOOK_S)
-    return under_way
+    return not idle
 
 
 def _secrets_of(claim: Claim) -> tuple[bytes, ...] | str:
@@ -227,12 +267,23 @@ def _secrets_of(claim: Claim) -> tuple[bytes, ...] | str:
         return "its secret could not be read from the database"
 
 
+def _is_still_ours(claim: Claim) -> bool:
+    """Asked of the database by one that comes late: this process was stopped, or has much to do."""
+    try:
+        return bool(renew([claim]))
+    except DatabaseError:
+        logger.exception("Whether the lease of %s is held could not be read", claim.delivery_id)
+        return False
+    finally:
+        connection.close()
+
+
 def send_once(claim: Claim, secrets: tuple[bytes, ...] | str) -> Ended:
     """Post it once; whatever goes wrong is an end of the try, never an exception."""
     if isinstance(secrets, str):
         return Ended(claim, Posted(TryEnd.NOT_SENT, detail=secrets))
     fault_point("delivery.claimed")
-    if monotonic_s() > claim.start_by_s:
+    if monotonic_s() > claim.start_by_s and not _is_still_ours(claim):
         return Ended(claim, Posted(TryEnd.NOT_SENT, detail="its turn came too late"))
     signed = headers_of_delivery(
         claim.delivery_id,

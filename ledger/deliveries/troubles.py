@@ -15,8 +15,10 @@ _PAGE = "on its page under Destinations"
 
 @dataclass(frozen=True)
 class Trouble:
-    """About which destination, why it hears nothing, and what mends that."""
+    """About which destination of which tenant, why it hears nothing, and what mends that."""
 
+    tenant: str  # its slug
+    destination_id: str
     about: str
     problem: str
     mend: str
@@ -26,10 +28,14 @@ def troubles_of_destinations() -> list[Trouble]:
     """Of every active tenant: no usable secret, paused, or nothing but failures of late."""
     active = Destination.objects.filter(tenant__suspended_at=None).select_related("tenant")
     return [
-        Trouble(f"destination {destination.name} of {destination.tenant.slug}", problem, mend)
+        Trouble(destination.tenant.slug, destination.pk, _words(destination), problem, mend)
         for destination in active.order_by("tenant__slug", "name")
         for problem, mend in _problems(destination)
     ]
+
+
+def _words(destination: Destination) -> str:
+    return f"destination {destination.name} of {destination.tenant.slug}"
 
 
 def _problems(destination: Destination) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ NOT_SENT_WAIT_S = 30.0
 """What we could not send for a fault of our own uses up no try, and is tried again this soon."""
 
 FAILURES_BEFORE_REST = 5
-REST_FIRST_S = 10.0
+REST_FIRST_S = 1.0
 REST_MOST_S = 300.0
 ONLY_FAILURES_S = 5 * 24 * 3600.0
 """A destination that only failed for so long is paused, and people are told elsewhere."""
@@ -150,7 +150,7 @@ def counts_against_destination(end: TryEnd) -> bool:
 
 def rest_s(failures: int, *, roll: float) -> float:
     """How long a destination is left alone after so many failures in a row; between half and whole of
-    10 s doubled by each further one, at most five minutes."""
+    1 s doubled by each further one, at most five minutes."""
     if failures < FAILURES_BEFORE_REST:
         return 0.0
     most_s = min(REST_MOST_S, REST_FIRST_S * 2.0 ** min(failures - FAILURES_BEFORE_REST, 30))

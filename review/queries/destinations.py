@@ -12,6 +12,7 @@ from django.db.models import Count, Min, Q
 
 from ledger.models import Delivery, Destination, DestinationChange, DestinationSecret, User
 from ledger.queries.delivery_times import TIMES, WINDOW, acknowledged_within_s, settled_since
+from ledger.rules.deliveries import PauseReason
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock
 from review.door import enter_row
@@ -21,7 +22,7 @@ from review.queries.delivery_values import DeliveryCounts, PressView
 from review.queries.delivery_words import CHANGE_WORDS, END_WORDS, PAUSE_WORDS
 from review.queries.destination_presses import presses_of
 from review.queries.marked import Segment, marked_text
-from review.queries.tenants import tenant_view, tenants_of, tenants_where
+from review.queries.tenants import held_by, tenant_view, tenants_of, tenants_where
 from review.queries.values import TenantView
 from review.queries.words import plain
 from review.rights import Rights
@@ -142,6 +143,13 @@ def destinations_page(user: User, *, cursor: str = "") -> DestinationsPage:
         next_cursor=next_cursor,
         as_of=now,
     )
+
+
+def paused_by_themselves(user: User) -> int:
+    """How many destinations of this person's tenants are paused and no person paused them."""
+    seen = held_by(user, "view_work").values("content_object_id")
+    paused = Destination.objects.filter(tenant_id__in=seen, paused_at__isnull=False)
+    return paused.exclude(paused_because=PauseReason.PERSON).count()
 
 
 def may_add_to(user: User) -> tuple[TenantView, ...]:

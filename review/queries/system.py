@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from ledger.deliveries import Trouble, troubles_of_destinations
 from ledger.models import FsckForm, FsckRun, Pulse, User
 from ledger.queries.fsck import LastRun, last_runs, standing_runs
 from ledger.transactions import database_clock
@@ -65,10 +66,11 @@ class RunView:
 
 @dataclass(frozen=True)
 class SystemPage:
-    """Everything the page shows, read at `as_of`."""
+    """Everything the page shows, read at `as_of`. `troubles`: of destinations that hear nothing."""
 
     heartbeats: tuple[Heartbeat, ...]
     runs: tuple[RunView, ...]
+    troubles: tuple[Trouble, ...]
     as_of: datetime
 
     @property
@@ -91,6 +93,7 @@ def system_page(user: User) -> SystemPage:
     return SystemPage(
         heartbeats=_heartbeats(now),
         runs=tuple(_run_view(last, own, standing, now) for last in last_runs()),
+        troubles=tuple(each for each in troubles_of_destinations() if each.tenant in own),
         as_of=now,
     )
 

@@ -8,21 +8,15 @@ the slowest.
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import django
 
-from ledger.management.local.home import Home
-from ledger.management.local.postgres import cluster_at
-from tests.support.processes import wait_until
+from tests.bench.server import server
 
 if TYPE_CHECKING:
     from ledger.fsck import Report
@@ -33,7 +27,10 @@ SHOWN = 12
 
 def main() -> None:
     options = _options()
-    with tempfile.TemporaryDirectory(prefix="lb-") as directory, _server(Path(directory) / "home"):
+    with (
+        tempfile.TemporaryDirectory(prefix="lb-") as directory,
+        server(Path(directory) / "home", durable=False),
+    ):
         django.setup()
         from django.core.management import call_command
 
@@ -82,26 +79,6 @@ def _by_check(whole: Report, some: Report) -> None:
     print(f"\n{'slowest checks, in ms':<52}{'whole':>10}{'touched':>10}")
     for check in sorted(whole.checks, key=lambda check: -check.duration_s)[:SHOWN]:
         print(f"{check.name:<52}{check.duration_s * 1000:>10.0f}{of_some[check.name] * 1000:>10.1f}")
-
-
-@contextmanager
-def _server(path: Path) -> Iterator[None]:
-    """A PostgreSQL for this run alone, and the settings pointed at it."""
-    home = Home(path)
-    home.create()
-    os.environ |= {"LEDGER_HOME": str(path), "DATABASE_URL": home.database_url}
-    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-    cluster = cluster_at(home.database, home.database_sockets, way=[home.path, home.sockets], durable=False)
-    cluster.create()
-    with (home.logs / "postgres.log").open("wb") as log:
-        process = cluster.start(output=log)
-        try:
-            wait_until(lambda: cluster.is_ready, within_s=30.0, what="PostgreSQL")
-            cluster.ensure_database()
-            yield
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
 
 
 def _tell(text: str, end: str = "\n") -> None:

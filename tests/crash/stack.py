@@ -20,15 +20,16 @@ from tests.support.processes import RunningLedger
 
 
 @contextmanager
-def whole_ledger(**environment: str) -> Iterator[RunningLedger]:
-    """PostgreSQL, broker, worker, scheduler and web server, all of its own; SIGTERM ends them too."""
+def whole_ledger(*options: str, **environment: str) -> Iterator[RunningLedger]:
+    """PostgreSQL, broker, worker, scheduler and web server, all of its own; SIGTERM ends them too.
+    `options` are those of `up`."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="lh-", ignore_cleanup_errors=True) as directory:
         ledger = RunningLedger(Path(directory) / "home", extra_environment=environment)
         os.environ |= {**environment, "DATABASE_URL": ledger.home.database_url}
         os.environ |= {"LEDGER_HOME": str(ledger.home.path), "DJANGO_SETTINGS_MODULE": "config.settings"}
         try:
-            ledger.start()
+            ledger.start(*options)
             django.setup()
             yield ledger
         finally:

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
         ["payments", "--operations", "24", "--seed", "7", "--stops", "3"],
         ["outage", "--attempts", "40", "--absent", "5", "--minutes", "0.4"],
         ["zombie"],
+        ["deliveries", "--operations", "60", "--dead-s", "4", "--seed", "7"],
     ],
     ids=lambda command: command[0],
 )

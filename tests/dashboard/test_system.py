@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.test import Client
+import structlog
+from django.test import Client, TestCase
 
+from ledger.deliveries import pause
+from ledger.events import SYSTEM
 from ledger.models import FsckForm, FsckRun, Pulse
-from ledger.transactions import database_clock
+from ledger.rules.deliveries import PauseReason
+from ledger.transactions import database_clock, durable
 from tests.dashboard.conftest import SignIn
+from tests.ledger.deliveries.helping import destination
 from tests.support.cast import Cast
 
 FAULT = {
@@ -123,3 +128,28 @@ def test_what_has_not_run_is_told(people: Cast, signed_in: SignIn) -> None:
     body = client.get("/system/").content.decode()
     assert "last checked" not in body
     assert "not running" not in body
+
+
+def test_a_destination_that_paused_itself_is_told_where_people_look(people: Cast, signed_in: SignIn) -> None:
+    """The desk, the System page, the log; the metrics count it. One that a person paused strips no desk."""
+    gone, _ = destination(people, "https://gone.example/", name="gone")
+    quiet, _ = destination(people, "https://quiet.example/", name="quiet")
+    now = database_clock()
+    with structlog.testing.capture_logs() as logs, TestCase.captureOnCommitCallbacks(execute=True):
+        durable(lambda: pause(gone, PauseReason.GONE, actor=SYSTEM, now=now))
+        durable(lambda: pause(quiet, PauseReason.PERSON, actor=SYSTEM, now=now))
+    assert [(log["event"], log["log_level"], log["destination"]) for log in logs] == [
+        ("destination_paused", "error", gone.pk)
+    ]
+    assert "1 destination is paused, and no person did it" in _read(signed_in(people.viewer), "/review/")
+    assert "no person did it" not in _read(signed_in(people.stranger), "/review/")
+    system = _read(signed_in(people.admin), "/system/")
+    assert "paused (gone) since" in system
+    assert "paused (person) since" in system
+    assert f"/destinations/{gone.pk}/" in system
+    assert "gone.example" not in _read(signed_in(people.stranger), "/system/")
+    assert "paused (gone)" not in _read(signed_in(people.stranger), "/system/")
+
+
+def _read(client: Client, address: str) -> str:
+    return client.get(address).content.decode()

@@ -333,6 +333,11 @@ class ProviderProcess:
         """How often the provider really did what carries this correlation id."""
         return int(self._call("GET", "/effects")["by_correlation_id"].get(correlation_id, 0))
 
+    def all_effects(self) -> dict[str, int]:
+        """The same of every correlation id it has seen."""
+        found: dict[str, int] = self._call("GET", "/effects")["by_correlation_id"]
+        return found
+
     def total_effects(self) -> int:
         return int(self._call("GET", "/effects")["total"])
 

@@ -14,8 +14,9 @@ from django.db import connection
 
 from dashboard.management.demo.cast import PEOPLE, TENANTS
 from dashboard.management.demo.conductor import Conductor
-from dashboard.management.demo.programs import Agent, Bank, ProgramFailed, start_bank
-from dashboard.management.demo.seed import seed
+from dashboard.management.demo.desk import Desk
+from dashboard.management.demo.programs import Agent, Bank, ProgramFailed, start_bank, start_shop
+from dashboard.management.demo.seed import ensure_shop, seed
 from dashboard.management.demo.state import DemoRunsAlready, Secrets, Work, only_demo
 from ledger.management.command import Exit, Stopped
 
@@ -29,7 +30,9 @@ What to try first
   1. Sign in as ada, open a mail that was “not found”, if one waits, and approve it: within seconds the agent
      sends it.
   2. Approve a deployment as ada, then as bruno: it needs two people.
-  3. Open “Same key, other arguments”: both refunds side by side, and why the second cannot be approved yet.
+  3. Open Dead letters, read why the shop was not told, and redeliver: it answers the same until its order is
+     counted, and no tool runs again.
+  4. Open “Same key, other arguments”: both refunds side by side, and why the second cannot be approved yet.
 """
 
 
@@ -65,15 +68,18 @@ class Command(BaseCommand):
         home = settings.HOME.path
         known, work = _known(), Work.at(home / "demo" / "work.json")
         bank = start_bank(home / "demo" / "provider", wanted_port=known.provider_port)
+        shop = start_shop(home / "demo" / "shop", wanted_port=known.shop_port)
         try:
-            known.provider_port = bank.port
+            known.provider_port, known.shop_port = bank.port, shop.port
             known.save()
             if seed(known, bank.url) or not work.series:
                 work.begin_series()
+            shop.use(ensure_shop(known, shop.url))
             connection.close()
             self._tell(_introduction(address, bank.url, known))
             self._conduct(address, bank, known, work)
         finally:
+            shop.kill()
             bank.kill()
 
     def _conduct(self, address: str, bank: Bank, known: Secrets, work: Work) -> None:
@@ -86,7 +92,7 @@ class Command(BaseCommand):
             )
             for tenant in TENANTS
         }
-        conductor = Conductor(agents, bank, work, self._log)
+        conductor = Conductor(agents, bank, work, self._log, Desk(self._log).look)
         try:
             conductor.run()
         finally:

@@ -45,15 +45,21 @@ class Pace:
 
 
 class Conductor:
-    """The agents of all tenants, their work, and the provider they send it to."""
+    """The agents of all tenants, their work, and the provider they send it to. `beside` runs each round."""
 
     def __init__(
-        self, agents: Mapping[str, Agent], bank: Bank, work: Work, tell: Callable[[str], None]
+        self,
+        agents: Mapping[str, Agent],
+        bank: Bank,
+        work: Work,
+        tell: Callable[[str], None],
+        beside: Callable[[], None] = lambda: None,
     ) -> None:
         self._agents = agents
         self._bank = bank
         self._work = work
         self._tell = tell
+        self._beside = beside
         self._paces: dict[tuple[str, str], Pace] = {}
         self._acts = 0
         self._next_act_at = 0.0
@@ -62,6 +68,7 @@ class Conductor:
         """Work until the process is told to stop."""
         while True:
             self.step()
+            self._beside()
             time.sleep(LOOK_EVERY_S)
 
     def step(self) -> None:

@@ -157,6 +157,36 @@ class Bank(Program):
         wire.ask(self.url, "PATCH", f"/refunds/{refund_id}", {"status": "succeeded"})
 
 
+class Shop(Program):
+    """The consumer's process: told of results, with its own books."""
+
+    def __init__(self, directory: Path, *, port: int) -> None:
+        super().__init__("dashboard.management.demo.shop", "--dir", str(directory), "--port", str(port))
+        self.url = ""
+        self.port = port
+
+    def start(self) -> None:
+        """Return once it listens. Raises ProgramFailed."""
+        super().start()
+        said = self.hear()
+        self.url, self.port = said["url"], said["port"]
+
+    def use(self, secret: str) -> None:
+        self.tell({"secret": secret})
+
+
+def start_shop(directory: Path, *, wanted_port: int) -> Shop:
+    """The shop at the port it had last time, or at a free one where somebody else has that now."""
+    shop = Shop(directory, port=wanted_port)
+    try:
+        shop.start()
+    except ProgramFailed:
+        shop.kill()
+        shop = Shop(directory, port=0)
+        shop.start()
+    return shop
+
+
 def start_bank(directory: Path, *, wanted_port: int) -> Bank:
     """The provider at the port it had last time, or at a free one where somebody else has that now."""
     bank = Bank(directory, port=wanted_port)

@@ -18,9 +18,11 @@ from dashboard.management.demo.cast import (
     Person,
     provider_config,
 )
+from dashboard.management.demo.desk import SHOP
 from dashboard.management.demo.state import Secrets
+from dashboard.management.demo.stories import FERNHILL
 from ledger.management.commands.create_tenant import create
-from ledger.models import ApiKey, PolicySnapshot, Provider, Tenant, User
+from ledger.models import ApiKey, Destination, PolicySnapshot, Provider, Tenant, User
 from ledger.rules.keys import parse_api_key
 from ledger.transactions import database_clock, durable
 
@@ -40,6 +42,19 @@ def seed(known: Secrets, provider_url: str) -> bool:
         _ensure_policy(tenant)
     new_keys = [_ensure_key(tenant, known) for tenant in TENANTS]
     return any(new_keys)
+
+
+def ensure_shop(known: Secrets, url: str) -> str:
+    """The shop hears of every result at Fernhill, where it listens now; the secret it verifies with."""
+    there = Destination.objects.filter(tenant__slug=FERNHILL, name=SHOP)
+    if not there.exists():
+        known.shop_secret = _run("add_destination", SHOP, url, tenant=FERNHILL)["secret"]
+        known.save()
+    elif not known.shop_secret:
+        known.shop_secret = _run("destination", "rotate", SHOP, tenant=FERNHILL)["secret"]
+        known.save()
+    there.exclude(url=url).update(url=url)
+    return known.shop_secret
 
 
 def _ensure_tenant(tenant: DemoTenant) -> None:

@@ -29,6 +29,8 @@ class Secrets:
     passwords: dict[str, str] = field(default_factory=dict)
     api_keys: dict[str, str] = field(default_factory=dict)
     provider_port: int = 0
+    shop_port: int = 0
+    shop_secret: str = ""
 
     @classmethod
     def at(cls, path: Path) -> Secrets:
@@ -42,7 +44,7 @@ class Secrets:
         return self.passwords[username]
 
     def save(self) -> None:
-        kept = ("passwords", "api_keys", "provider_port")
+        kept = ("passwords", "api_keys", "provider_port", "shop_port", "shop_secret")
         _write(self.path, {name: getattr(self, name) for name in kept})
 
 

@@ -38,19 +38,28 @@ class Command(BaseCommand):
             "--demo", action="store_true", help="sample tenants, operators and a crashing agent"
         )
 
+        parser.add_argument(
+            "--deliverers",
+            type=int,
+            choices=range(1, 9),
+            default=1,
+            metavar="N",
+            help="workers that tell consumers; with two, nobody waits while one starts again (default 1)",
+        )
+
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            self.run(port=options["port"], with_demo=options["demo"])
+            self.run(port=options["port"], with_demo=options["demo"], deliverers=options["deliverers"])
         except tuple(EXITS) as error:
             code = next(code for kind, code in EXITS.items() if isinstance(error, kind))
             raise Stopped(code, str(error)) from error
 
-    def run(self, *, port: int, with_demo: bool) -> None:
+    def run(self, *, port: int, with_demo: bool, deliverers: int) -> None:
         settings.HOME.create()
         with only_one(settings.HOME):
             supervisor = Supervisor(self.tell)
             supervisor.catch_signals()
-            stack = Stack(settings.HOME, port, supervisor, host_header=_own_host())
+            stack = Stack(settings.HOME, port, supervisor, host_header=_own_host(), deliverers=deliverers)
             try:
                 self.serve(stack, with_demo=with_demo)
             except StopRequested:

@@ -42,6 +42,7 @@ class Stack:
     port: int
     supervisor: Supervisor
     host_header: str = "localhost"
+    deliverers: int = 1
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property
@@ -65,7 +66,8 @@ class Stack:
         self._migrate()
         self.tell("Starting the worker, the scheduler and the web server …")
         self.supervisor.add(self._worker())
-        self.supervisor.add(self._deliverer())
+        for number in range(1, self.deliverers + 1):
+            self.supervisor.add(self._deliverer(number))
         self.supervisor.add(self._beat())
         self.supervisor.add(self._web())
 
@@ -117,10 +119,12 @@ class Stack:
     def _worker(self) -> Plan:
         return self._celery("worker", "worker", "--concurrency", "2", *self._alone("ledger"))
 
-    def _deliverer(self) -> Plan:
+    def _deliverer(self, number: int) -> Plan:
         """A worker for deliveries alone: slow consumers never keep look-ups waiting."""
-        return self._celery("deliverer", "worker", "--queues", "deliveries", "--pool", "threads",
-                            "--concurrency", "1", *self._alone("deliveries"))  # fmt: skip
+        name = "deliverer" if number == 1 else f"deliverer-{number}"
+        alone = self._alone(name.replace("deliverer", "deliveries"))
+        return self._celery(name, "worker", "--queues", "deliveries", "--pool", "threads",
+                            "--concurrency", "1", *alone)  # fmt: skip
 
     def _alone(self, name: str) -> tuple[str, ...]:
         """Options of a worker that talks to no other worker."""

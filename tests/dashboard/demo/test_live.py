@@ -51,6 +51,11 @@ def missing_kinds(ledger: RunningLedger) -> set[str]:
     return {name for name, is_of in KINDS.items() if not any(map(is_of, rows))}
 
 
+def delivery_states(ledger: RunningLedger) -> set[str]:
+    with psycopg.connect(ledger.home.database_url) as connection:
+        return {state for (state,) in connection.execute("SELECT DISTINCT state FROM ledger_delivery")}
+
+
 def most_effects(ledger: RunningLedger) -> int:
     """The most effects that any one operation had, as the provider counts."""
     port = Secrets.at(ledger.home.path / "demo.json").provider_port
@@ -64,6 +69,11 @@ def test_a_minute_of_the_demo_and_a_second_start(ledger_home_directory: Path) ->
         ledger.start("--demo")
         wait_until(lambda: not missing_kinds(ledger), within_s=WITHIN_S, what="every kind of work")
         assert most_effects(ledger) == 1
+        wait_until(
+            lambda: delivery_states(ledger) >= {"ACKED", "DEAD_LETTERED", "SENT"},
+            within_s=WITHIN_S,
+            what="a result taken, one given up, one that waits",
+        )
         assert "killed after the bank stored it" in ledger.said()
 
         second = ledger.manage("demo", "--port", str(ledger.port))

@@ -4,17 +4,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
 from dashboard.management.demo import wire
 from dashboard.management.demo.jobs import Reply, Said
-from dashboard.management.demo.programs import CHECKOUT, Agent, Bank, ProgramFailed, start_bank
+from dashboard.management.demo.programs import CHECKOUT, Agent, Bank, ProgramFailed, start_bank, start_shop
 from dashboard.management.demo.state import DemoRunsAlready, Work, only_demo
 from dashboard.management.demo.stories import BRIGHTWATER, FERNHILL, bank_transfer, refund, reminder
 from dashboard.management.demo.told import news
+from ledger.rules.states import Outcome
+from ledger.rules.webhooks import Told, cloud_event, headers, secret_text
 from tests.support.processes import wait_until
 
 
@@ -130,3 +134,36 @@ def test_the_log_speaks_only_of_what_changed() -> None:
     assert "approved; sent once" in news(
         job, Reply(said=Said.DONE, result_ref="re_1", sent=True), before="MANUAL_REVIEW"
     )
+
+
+def test_the_shop_takes_what_the_ledger_signed_but_for_orders_that_are_counted(tmp_path: Path) -> None:
+    shop = start_shop(tmp_path / "shop", wanted_port=0)
+    secret = b"s" * 32
+    try:
+        shop.use(secret_text(secret))
+        wait_until(lambda: told(shop.url, "refund:K7-4821", secret) == 200, within_s=10, what="open")
+        assert told(shop.url, "refund:K7-4825", secret) == 503
+        assert told(shop.url, "refund:K7-4826", b"t" * 32) == 400
+    finally:
+        shop.kill()
+
+
+def told(url: str, operation_key: str, secret: bytes) -> int:
+    """How it answers a result of this operation."""
+    now = datetime.now(UTC)
+    body = cloud_event(
+        Told(
+            webhook_id=f"msg_{operation_key}",
+            tenant_slug=FERNHILL,
+            operation_id=operation_key,
+            operation_key=operation_key,
+            attempt_id="att_1",
+            tool="refund.create",
+            outcome=Outcome.CONFIRMED,
+            number=1,
+            result_ref="re_1",
+            settled_at=now,
+        )
+    )
+    signed = headers(f"msg_{operation_key}", at=now, body=body, secrets=[secret])
+    return httpx.post(url, headers=signed, content=body, trust_env=False).status_code

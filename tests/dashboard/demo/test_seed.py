@@ -9,10 +9,10 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.management import call_command
 
 from dashboard.management.demo.cast import OWNER, PEOPLE, TENANTS
-from dashboard.management.demo.seed import seed
+from dashboard.management.demo.seed import ensure_shop, seed
 from dashboard.management.demo.state import Secrets
 from ledger.management.command import Stopped
-from ledger.models import Agent, ApiKey, PolicySnapshot, Provider, ReviewGroup, Tenant, User
+from ledger.models import Agent, ApiKey, Destination, PolicySnapshot, Provider, ReviewGroup, Tenant, User
 from ledger.rules.keys import parse_api_key
 from ledger.rules.vocabulary import Effect
 from review.rights import rights_of
@@ -129,3 +129,13 @@ def test_look_ups_follow_the_provider_to_another_port(known: Secrets) -> None:
     seed(known, "http://127.0.0.1:4712")
     addresses = {provider.config["request"]["url"].split("/")[2] for provider in Provider.objects.all()}
     assert addresses == {"127.0.0.1:4712"}
+
+
+def test_the_shop_is_told_where_it_listens_and_keeps_its_secret(known: Secrets) -> None:
+    seed(known, URL)
+    secret = ensure_shop(known, f"{URL}/results")
+    assert ensure_shop(Secrets.at(known.path), "http://127.0.0.1:4712/results") == secret
+    (shop,) = Destination.objects.all()
+    assert (shop.tenant.slug, shop.url) == ("fernhill", "http://127.0.0.1:4712/results")
+    known.shop_secret = ""
+    assert ensure_shop(known, shop.url) != secret

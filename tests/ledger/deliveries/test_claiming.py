@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.models import F
 
 from ledger.deliveries import deliver_once, recording, stop_sending
 from ledger.deliveries import sender as sending
-from ledger.deliveries.claiming import claim_due
+from ledger.deliveries.claiming import claim_due, renew
 from ledger.models import Delivery, DeliveryTry, Destination
 from ledger.rules.deliveries import TryEnd
 from ledger.transactions import database_clock
@@ -128,7 +129,7 @@ def test_many_passes_at_once_in_one_process_send_each_once(people: Cast, consume
 
     def one() -> Any:
         try:
-            return deliver_once(pass_s=2)
+            return deliver_once(pass_s=60)
         finally:
             connection.close()
 
@@ -153,7 +154,7 @@ def test_ends_that_cannot_be_recorded_are_sent_again_and_nobody_hangs(
     monkeypatch.setattr(sending, "record_ends", away)
     report = deliver_once()
     assert (report.tried, report.states, acked("books")) == (3, {}, 0)
-    assert sending.this_process().free == sending.THREADS
+    assert sending.this_process().is_idle
     assert deliver_once().tried == 0  # until the lease is over
     monkeypatch.setattr(sending, "record_ends", honest)
     Delivery.objects.update(lease_until=database_clock() - timedelta(seconds=1))
@@ -202,3 +203,27 @@ def test_an_answer_with_what_the_database_cannot_keep_is_recorded(people: Cast, 
 @pytest.fixture
 def books(people: Cast) -> Destination:
     return destination(people, URL)[0]
+
+
+def test_a_lease_is_renewed_while_its_try_goes_on_and_no_longer(
+    people: Cast, consumer: ConsumerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it can be short: a sender that died keeps its destination's places for no longer than that."""
+    destination(people, consumer)
+    consumer.answer(200, how="hang")
+    (delivery,) = told(people)
+    monkeypatch.setattr(sending, "RENEWED_EVERY_S", 0.1)
+    deliver_once(pass_s=0, drain=False)
+    delivery.refresh_from_db()
+    first = delivery.lease_until
+    assert first is not None
+    renewed = Delivery.objects.filter(pk=delivery.pk, lease_until__gt=first + timedelta(milliseconds=200))
+    wait_until(renewed.exists, within_s=15, what="the lease is renewed")
+    Delivery.objects.update(lease_epoch=F("lease_epoch") + 1, lease_until=first)  # somebody else took it
+    (claim,) = [claim for claim, _ in sending.this_process()._under_way.values()]
+    renew([claim])
+    delivery.refresh_from_db()
+    assert delivery.lease_until == first
+    consumer.kill()  # what hangs is reset, and ends
+    stop_sending()
+    consumer.start()

@@ -1,0 +1,183 @@
+"""One process that delivers what is due: `python -m tests.bench.delivering ours|bare`.
+
+It says "ready", waits for a line, works until nothing is due, and says how many, for how long, with how much
+CPU, in JSON. `bare` is what a script would do: it knows its work beforehand, posts it from 16 threads with a
+plain client, and writes what ours writes, many rows to a statement, in transactions as large as ours.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import django
+
+THREADS = 16
+WRITTEN_AT_ONCE = 32
+IDLE_S = 0.5
+
+
+def cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def ours() -> int:
+    """The product's own passes."""
+    from ledger.deliveries import deliver_once, stop_sending
+
+    tried = 0
+    while begun := deliver_once(drain=False).tried:
+        tried += begun
+    stop_sending()
+    return tried
+
+
+@dataclass
+class Due:
+    """One delivery and the head of its operation's history."""
+
+    delivery_id: str
+    tenant_id: int
+    operation_id: str
+    destination_id: str
+    webhook_id: str
+    body: bytes
+    url: str
+    sequence: int
+    head: str
+
+
+class Bare:
+    """The work is read before it begins."""
+
+    def __init__(self) -> None:
+        import httpx
+        import psycopg
+        from django.conf import settings
+
+        database = settings.DATABASES["default"]
+        self._connection = psycopg.connect(
+            host=database["HOST"], dbname=database["NAME"], user=database["USER"]
+        )
+        rows = self._connection.execute(
+            "SELECT d.id, d.tenant_id, d.operation_id, d.destination_id, d.webhook_id, d.body, t.url, "
+            "o.event_count + 1, o.head_hash FROM ledger_delivery d "
+            "JOIN ledger_destination t ON t.id = d.destination_id "
+            "JOIN ledger_operation o ON o.id = d.operation_id WHERE d.next_at <= now() ORDER BY d.next_at"
+        )
+        self._due = [Due(*row) for row in rows]
+        self._connection.commit()
+        limits = httpx.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
+        self._client = httpx.Client(limits=limits, trust_env=False)
+        self._sent: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
+
+    def __call__(self) -> int:
+        writer = threading.Thread(target=self._write_all)
+        writer.start()
+        with ThreadPoolExecutor(THREADS) as threads:
+            for _ in threads.map(self._post, self._due):
+                pass
+        self._sent.put(None)
+        writer.join()
+        return len(self._due)
+
+    def _post(self, due: Due) -> None:
+        headers = {"webhook-id": due.webhook_id, "Content-Type": "application/cloudevents+json"}
+        self._client.post(due.url, headers=headers, content=bytes(due.body)).raise_for_status()
+        self._sent.put(due)
+
+    def _write_all(self) -> None:
+        batch: list[Due] = []
+        while (due := self._sent.get()) is not None:
+            batch.append(due)
+            if len(batch) == WRITTEN_AT_ONCE or self._sent.empty():
+                self._write(batch)
+                batch = []
+        if batch:
+            self._write(batch)
+
+    def _write(self, batch: list[Due]) -> None:
+        from ledger.models.ids import event_id
+
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            (now,) = self._connection.execute("SELECT clock_timestamp()").fetchone() or ()
+            events = [_event(due, event_id(), now) for due in batch]
+            cursor.executemany(_TRY, [(due.tenant_id, due.delivery_id, now, now, due.url) for due in batch])
+            cursor.executemany(_ACK, [(due.tenant_id, due.delivery_id, now) for due in batch])
+            cursor.executemany(_EVENT, events)
+            heads = [(row["sequence"], row["hash"], row["operation"]) for row in events]
+            cursor.executemany(_HEAD, heads)
+            cursor.executemany(_DELIVERY, [(now, due.delivery_id) for due in batch])
+
+
+_TRY = (
+    "INSERT INTO ledger_deliverytry (tenant_id, delivery_id, number, lease_epoch, replay, at, ended_at, "
+    "ended_as, url, status, sent_headers, answer_headers, answer_head, answer_cut, detail, took_ms) VALUES "
+    """(%s, %s, 1, 1, false, %s, %s, 'received', %s, 200, '{"a": "b"}', '{"a": "b"}', '{}', false, '', 20)"""
+)
+_ACK = "INSERT INTO ledger_deliveryack (tenant_id, delivery_id, at, duplicate) VALUES (%s, %s, %s, false)"
+_EVENT = (
+    "INSERT INTO ledger_event (id, tenant_id, operation_id, sequence, kind, actor_kind, actor, body, at, "
+    "previous_hash, hash, written_in) VALUES (%(id)s, %(tenant)s, %(operation)s, %(sequence)s, %(kind)s, "
+    "%(actor_kind)s, %(actor)s, %(body)s, %(now)s, %(previous)s, %(hash)s, pg_current_xact_id())"
+)
+_HEAD = "UPDATE ledger_operation SET event_count = %s, head_hash = %s WHERE id = %s"
+_DELIVERY = (
+    "UPDATE ledger_delivery SET state = 'ACKED', acked_at = %s, next_at = NULL, tries = 1, lease_epoch = 1, "
+    "last_end = 'received' WHERE id = %s"
+)
+
+
+def _event(due: Due, event_id: str, now: datetime) -> dict[str, Any]:
+    from ledger.rules.chain import event_hash
+
+    body = {"delivery": due.delivery_id, "destination": due.destination_id, "settlement": 1, "tries": 1}
+    hashed: dict[str, Any] = {
+        "id": event_id,
+        "tenant": str(due.tenant_id),
+        "operation": due.operation_id,
+        "attempt": None,
+        "sequence": due.sequence,
+        "kind": "delivery.acked",
+        "actor_kind": "sender",
+        "actor": "sender",
+        "at": now.isoformat(timespec="microseconds"),
+        "body": json.dumps(body, separators=(",", ":")),
+    }
+    return {
+        **hashed,
+        "tenant": due.tenant_id,
+        "now": now,
+        "previous": due.head,
+        "hash": event_hash(due.head, hashed),
+    }
+
+
+def main(kind: str) -> None:
+    django.setup()
+    from ledger.deliveries import deliver_once
+
+    work: Callable[[], int] = Bare() if kind == "bare" else ours
+    if kind == "ours":
+        deliver_once  # noqa: B018  (imported before the clock runs)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began_s, began_cpu_s = time.monotonic(), cpu_s()
+    done = work()
+    said = {"done": done, "took_s": time.monotonic() - began_s, "cpu_s": cpu_s() - began_cpu_s}
+    print(json.dumps(said), flush=True)
+    sys.stdin.readline()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
