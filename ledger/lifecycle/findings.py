@@ -9,6 +9,7 @@ from typing import Any
 from ledger.authority import authority_after_absent, key_window_ends_at, sends_of
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.escalating import escalate_overdue
 from ledger.lifecycle.freshness import settle_ends_at
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
@@ -56,6 +57,8 @@ def apply_answer(
         _store(case, attempt, epoch, provider, looked_up, follows.row)
         _count(case, attempt, looked_up, follows)
         _apply(case, attempt, looked_up, follows)
+        if follows.may_escalate:
+            escalate_overdue(case, attempt)
         return follows
 
 

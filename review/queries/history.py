@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Window
 
+from ledger.authority import key_window_of
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Decision, Event, LookUp, Operation, Provider, ReviewItem
 from ledger.rules.canonical import canonical_bytes
@@ -16,7 +17,6 @@ from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 from review.queries.page import AttemptView, DecisionView, EventView, Evidence, LookUpView, RecordView
-from review.queries.rows import key_window_end
 from review.queries.values import ContentHash
 from review.queries.words import ANSWER_WORDS, DECISION_LABELS, REASON_WORDS, plain
 
@@ -36,7 +36,6 @@ def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evid
     provider = provider_of(attempt, rule)
     every = LookUp.objects.filter(attempt=attempt).annotate(total=Window(Count("pk")))
     lookups = list(every.order_by("-answered_at", "-pk")[:NEWEST_LOOKUPS])
-    ends_at = key_window_end(attempt, rule)
     return Evidence(
         provider_request_id=attempt.provider_request_id,
         result_ref=attempt.result_ref,
@@ -52,9 +51,7 @@ def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evid
         max_checks=rule.max_checks,
         next_check_at=attempt.next_check_at,
         idempotency_key=attempt.idempotency_key,
-        key_first_sent_at=attempt.key_first_sent_at,
-        key_window_ends_at=ends_at,
-        key_window_left_s=None if ends_at is None else max(0.0, (ends_at - now).total_seconds()),
+        key_window=key_window_of(attempt, rule, now),
     )
 
 

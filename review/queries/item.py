@@ -45,7 +45,7 @@ from review.queries.page import (
     TwinView,
     Votes,
 )
-from review.queries.rows import claim_of, is_overdue, owner_of
+from review.queries.rows import claim_of, escalated, is_overdue, owner_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
@@ -160,6 +160,7 @@ def _page(read: _Read) -> ItemPage:
         entered_state_at=attempt.entered_state_at,
         due_at=item.due_at,
         overdue=is_overdue(item, now),
+        escalated=escalated(item),
         closing=closing,
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ledger.rules.key_window import KeyWindow
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from ledger.rules.vocabulary import DecisionKind, Effect, Escalation, ReviewReason
 
 LONGEST_NUMBER = 9
 
@@ -92,6 +93,15 @@ class NextStep:
 
 
 @dataclass(frozen=True)
+class Escalated:
+    """Since when time alone calls people to an item, and why."""
+
+    at: datetime
+    because: Escalation
+    words: str
+
+
+@dataclass(frozen=True)
 class Owner:
     """Who answers for an item: always a group, perhaps one person of it."""
 
@@ -162,7 +172,8 @@ class QueueRow:
     entered_state_at: datetime
     due_at: datetime
     overdue: bool
-    key_window_ends_at: datetime | None
+    key_window: KeyWindow
+    escalated: Escalated | None
     next_step: NextStep
     owner: Owner
     claim: Claim | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ledger.rules.authority import Reason
-from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from ledger.rules.vocabulary import DecisionKind, Effect, Escalation, ReviewReason
 
 _R = ReviewReason
 
@@ -49,6 +49,11 @@ NOT_KNOWN: Mapping[ReviewReason, str] = {
     _R.POLICY_CHANGED: "To decide: whether still to send it. The policy changed before it was sent.",
     _R.SUSPECTED_DUPLICATE: "Not known: whether this repeats another operation with equal arguments.",
     _R.SENT_WITHOUT_LEAVE: "Not known: what was sent. The agent reports a send it had no leave for.",
+}
+
+ESCALATION_WORDS: Mapping[Escalation, str] = {
+    Escalation.KEY_WINDOW_CLOSING: "the provider is about to forget the key",
+    Escalation.OVERDUE: "overdue, and the provider leaves it undecided",
 }
 
 EFFECT_WORDS: Mapping[Effect, str] = {
