@@ -25,10 +25,10 @@ NEWEST_EVENTS = 100
 RECORD_CHARACTERS = 2_000
 
 
-def chain_views(case: Case, this: Attempt) -> tuple[AttemptView, ...]:
+def chain_views(case: Case, this: Attempt, veil: Veil) -> tuple[AttemptView, ...]:
     """The attempts of an operation, oldest first, each with the id of its open item."""
     numbers = {attempt.pk: attempt.number for attempt in case.attempts}
-    return tuple(_attempt_view(attempt, this, numbers, case.items) for attempt in case.attempts)
+    return tuple(_attempt_view(attempt, this, numbers, case.items, veil) for attempt in case.attempts)
 
 
 def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evidence:
@@ -37,8 +37,8 @@ def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evid
     every = LookUp.objects.filter(attempt=attempt).annotate(total=Window(Count("pk")))
     lookups = list(every.order_by("-answered_at", "-pk")[:NEWEST_LOOKUPS])
     return Evidence(
-        provider_request_id=attempt.provider_request_id,
-        result_ref=attempt.result_ref,
+        provider_request_id=veil.over_text(attempt.provider_request_id),
+        result_ref=veil.over_text(attempt.result_ref),
         success_reported=attempt.success_reported,
         dispatched_at=attempt.dispatched_at,
         lease_until=attempt.lease_until,
@@ -85,7 +85,7 @@ def events_of(
 
 
 def _attempt_view(
-    attempt: Attempt, this: Attempt, numbers: Mapping[str, int], items: Mapping[str, ReviewItem]
+    attempt: Attempt, this: Attempt, numbers: Mapping[str, int], items: Mapping[str, ReviewItem], veil: Veil
 ) -> AttemptView:
     return AttemptView(
         attempt_id=attempt.pk,
@@ -100,7 +100,7 @@ def _attempt_view(
         descends_from=numbers.get(attempt.descends_from_id or ""),
         created_at=attempt.created_at,
         dispatched_at=attempt.dispatched_at,
-        result_ref=attempt.result_ref,
+        result_ref=veil.over_text(attempt.result_ref),
         item_id=items[attempt.pk].pk if attempt.pk in items else None,
         is_this=attempt.pk == this.pk,
     )
@@ -124,7 +124,7 @@ def _lookup_view(lookup: LookUp, veil: Veil) -> LookUpView:
 def _record_view(record: dict[str, Any], veil: Veil) -> RecordView:
     data = canonical_bytes(veil.over(record.get("data") or {})).decode()
     return RecordView(
-        reference=str(record.get("reference") or ""),
+        reference=veil.over_text(str(record.get("reference") or "")),
         content=str(record.get("content", "")),
         state=str(record.get("state", "")),
         data=_cut(data),

@@ -15,7 +15,7 @@ from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.policies import hiding_too, rule_as_shown, rule_of, rule_of_next_send, veil_over
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import Reason
-from ledger.rules.masks import Veil
+from ledger.rules.masks import Veil, one_veil
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
@@ -132,7 +132,7 @@ def _sends_by(read: _Read) -> Rule:
 def _page(read: _Read) -> ItemPage:
     item, attempt, now = read.entry.item, read.attempt, read.now
     operation, reason = attempt.operation, ReviewReason(item.reason)
-    shown, veil = rule_as_shown(attempt), veil_over(attempt)
+    shown, veil = rule_as_shown(attempt), one_veil(map(veil_over, read.case.attempts))
     sentence, closing = sentence_of(attempt, shown), _closing(read)
     return ItemPage(
         item_id=item.pk,
@@ -153,7 +153,7 @@ def _page(read: _Read) -> ItemPage:
         reason=reason,
         reason_words=REASON_WORDS[reason],
         not_known=NOT_KNOWN[reason],
-        headline=_headline(read, closing),
+        headline=veil.over_text(_headline(read, closing)),
         sentence=sentence,
         sentence_segments=marked_text(sentence),
         opened_at=item.opened_at,
@@ -172,7 +172,7 @@ def _page(read: _Read) -> ItemPage:
         may_send_now=not read.standpoint.refused,
         provider_keeps_keys=(read.binding.rule if read.binding else read.rule).idempotent,
         policy_changes=policy_changes(read.standpoint),
-        chain=chain_views(read.case, attempt),
+        chain=chain_views(read.case, attempt, veil),
         comparisons=_comparisons(read, shown),
         twins=_twins(attempt),
         votes=read.votes,
