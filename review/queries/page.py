@@ -9,11 +9,12 @@ from enum import StrEnum
 
 from ledger.rules.authority import Reason
 from ledger.rules.key_window import KeyWindow
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries.lane_values import Lanes
 from review.queries.marked import Segment
-from review.queries.values import Claim, Closing, ContentHash, Escalated, NextStep, Owner, TenantView
+from review.queries.values import Claim, Closing, ContentHash, Escalated, Owner, TenantView
 from review.rights import Rights
 
 

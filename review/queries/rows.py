@@ -9,17 +9,14 @@ from datetime import datetime
 from ledger.authority import key_window_of
 from ledger.models import Approval, Decision, ReviewItem
 from ledger.queries.arguments import sentence_of
-from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import HIGH_RISK, Effect, Escalation, ReviewReason
 from review.queries.became import closing_of
-from review.queries.steps import next_step
+from review.queries.steps import NO_RULE, next_step
 from review.queries.tenants import tenant_view
 from review.queries.urgency import RulesOfList
 from review.queries.values import Claim, ContentHash, Escalated, Owner, QueueRow, VotesSoFar
 from review.queries.words import ESCALATION_WORDS, REASON_WORDS
-
-_NO_RULE = Rule(effect=Effect.WRITE)
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow
         entered_state_at=attempt.entered_state_at,
         due_at=item.due_at,
         overdue=is_overdue(item, facts.now),
-        key_window=key_window_of(attempt, rule or _NO_RULE, facts.now),
+        key_window=key_window_of(attempt, rule or NO_RULE, facts.now),
         escalated=escalated(item),
         next_step=next_step(item, rule, approval, facts.now),
         owner=owner_of(item, facts.user_id),

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from ledger.rules.key_window import KeyWindow
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, Escalation, ReviewReason
 
@@ -81,15 +82,6 @@ class ContentHash:
         """First 8 and last 8 hex digits."""
         digits = self.full.rpartition(":")[2]
         return digits if len(digits) <= 16 else f"{digits[:8]}…{digits[-8:]}"
-
-
-@dataclass(frozen=True)
-class NextStep:
-    """What happens next by itself, when, and what it leads to if nobody acts. `at` None: nothing is timed."""
-
-    what: str
-    at: datetime | None
-    if_nobody_acts: str
 
 
 @dataclass(frozen=True)

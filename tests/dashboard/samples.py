@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.key_window import key_window
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries import ItemPage, QueuePage, QueueRow, Tab
@@ -28,7 +29,7 @@ from review.queries.page import (
     Votes,
     VoteView,
 )
-from review.queries.values import Claim, ContentHash, NextStep, Owner, TenantView
+from review.queries.values import Claim, ContentHash, Owner, TenantView
 from review.queries.words import DECISION_LABELS
 from review.rights import Rights
 
