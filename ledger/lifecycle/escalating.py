@@ -41,10 +41,10 @@ def escalate_overdue(case: Case, attempt: Attempt) -> None:
 
 def _is_closing(window: KeyWindow, item: ReviewItem) -> bool:
     """A window that was over before anybody was to look is no news."""
-    if window.protection is Protection.CLOSING:
-        return True
-    over = window.protection is Protection.OVER and window.ends_at is not None
-    return over and item.escalate_at is not None and item.escalate_at < window.ends_at
+    if window.protection is not Protection.OVER:
+        return window.protection is Protection.CLOSING
+    looked_for, ends_at = item.escalate_at, window.ends_at
+    return looked_for is not None and ends_at is not None and looked_for < ends_at
 
 
 def _loses_protection(case: Case, attempt: Attempt) -> bool:

@@ -23,6 +23,7 @@ from ledger.lifecycle.settled_by import (
 )
 from ledger.models import Attempt, LookUp, Provider
 from ledger.policies import rule_of, veil_over
+from ledger.rules.authority import as_told
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
 from ledger.rules.reconcile import (
     AttemptFacts,
@@ -190,8 +191,7 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
     elif follows.to is State.FAILED_RETRYABLE:
         move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
-        reasons = [str(reason) for reason in follows.refused]
-        to_review(case, attempt, follows.reason, said={"reasons": reasons} if reasons else None)
+        to_review(case, attempt, follows.reason, said=as_told(follows.refused) if follows.refused else None)
 
 
 def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]) -> None:

@@ -202,8 +202,19 @@ def _actions(read: _Read) -> tuple[ActionView, ...]:
         has_voted=any(vote.by == read.user.get_username() for vote in read.votes.open),
         tool=read.attempt.tool,
         effect=(in_force or read.rule).effect,
+        approval_answers=_approval_answers(read),
     )
     return actions_of(presser, offers_for(read.entry.item))
+
+
+def _approval_answers(read: _Read) -> tuple[Reason, ...]:
+    """What leave would be refused for now and a yes settles: why the waiting approval covers the send no
+    longer, or why what was sent may not be sent again without one."""
+    if read.approval is not None:
+        return read.votes.lapsed
+    standpoint = read.standpoint
+    unapproved = standpoint.refused_unapproved if read.attempt.was_sent else ()
+    return tuple(reason for reason in unapproved if reason not in standpoint.refused)
 
 
 def _assignees(read: _Read) -> tuple[AssigneeView, ...]:

@@ -223,13 +223,15 @@ class Ballot:
 
 @dataclass(frozen=True)
 class ActionView:
-    """One button: its consequence in one line, and why it is disabled."""
+    """One button: its consequence in one line, and why it is disabled. `answers`: what authority holds
+    against a send as things are, and this press settles."""
 
     kind: DecisionKind
     label: str
     enabled: bool
     consequence: str
     why_disabled: tuple[str, ...]
+    answers: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True)

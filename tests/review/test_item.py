@@ -86,7 +86,8 @@ class TestWhatItSays:
         (found,) = evidence.lookups[0].records
         assert (found.reference, found.content, found.data) == ("re_7", "other", '{"amount":7}')
         assert evidence.key_window.protection is Protection.OPEN
-        assert evidence.key_window.ends_at == make.fresh(attempt).key_first_sent_at + timedelta(days=1)
+        assert attempt.key_first_sent_at is not None
+        assert evidence.key_window.ends_at == attempt.key_first_sent_at + timedelta(days=1)
 
     def test_the_history_newest_first_and_its_head(self, people: Cast) -> None:
         attempt = make.unknown(people.key)
