@@ -23,7 +23,10 @@ def escalate_before_key_window_closes(*, attempt_id: str) -> bool:
         window = key_window_of(attempt, rule_of(attempt), case.now)
         is_due = _loses_protection(case, attempt) and _is_closing(window, item)
         if is_due:
-            said = {"key_window_ends_at": str(window.ends_at), "generation": window.generation}
+            said = {
+                "key_window_ends_at": str(window.ends_at),
+                "generation": window.generation,
+            }
             _escalate(case, attempt, item, Escalation.KEY_WINDOW_CLOSING, **said)
         item.escalate_at = window.closes_from if window.protection is Protection.OPEN else None
         item.save(update_fields=["escalate_at"])

@@ -51,6 +51,11 @@ class StepFacts:
         return moment is not None and self.now < moment
 
     @property
+    def due(self) -> str:
+        """Said of a look-up whose time has come: the next pass makes it."""
+        return "" if self.comes(self.next_check_at) else "; due since"
+
+    @property
     def approved(self) -> bool:
         return self.comes(self.approval_until)
 
@@ -131,8 +136,9 @@ def _being_asked(facts: StepFacts) -> NextStep:
 
 
 def _unanswered(facts: StepFacts) -> NextStep:
+    often = "the last time" if facts.unanswered == 1 else f"{facts.unanswered} times in a row"
     return NextStep(
-        f"Look-up again; the provider did not answer {facts.unanswered} times in a row",
+        f"Look-up again, the provider did not answer {often}{facts.due}",
         facts.next_check_at,
         f"It is asked until it answers. {_FOUND_OR_NOT}. Nothing is sent before that.",
     )
@@ -140,7 +146,7 @@ def _unanswered(facts: StepFacts) -> NextStep:
 
 def _looked_up(facts: StepFacts) -> NextStep:
     return NextStep(
-        "Look-up at the provider",
+        f"Look-up at the provider{facts.due}",
         facts.next_check_at,
         f"{_FOUND_OR_NOT}; after {facts.max_checks} answers that decide nothing a person is asked. "
         "Nothing is sent before that.",

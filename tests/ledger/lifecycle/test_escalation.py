@@ -56,7 +56,8 @@ def test_the_event_says_what_is_lost_and_when(people: Cast) -> None:
     attempt = make.first_sent(make.unknown(people.key), WARNED)
     sweep_once()
     (event,) = escalations(attempt)
-    ends_at = str(attempt.key_first_sent_at + MAIL_WINDOW)  # type: ignore[operator]
+    assert attempt.key_first_sent_at is not None
+    ends_at = str(attempt.key_first_sent_at + MAIL_WINDOW)
     item = make.item_of(attempt)
     assert event.data == {
         "item": item.pk,
