@@ -171,6 +171,8 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 
+LEDGER_WEB_THREADS = int(os.environ.get("LEDGER_WEB_THREADS", "8"))
+"""How many requests one process of the web server works on at once; a quarter of them may wait."""
 LEDGER_METRICS_TOKEN = os.environ.get("LEDGER_METRICS_TOKEN", "")
 
 # --- what this program calls ------------------------------------------------------------------------------

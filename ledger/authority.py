@@ -25,6 +25,7 @@ from ledger.rules.authority import (
     covers_tool,
     is_usable,
 )
+from ledger.rules.key_window import KeyWindow, key_window
 from ledger.rules.policy import Rule, target_of
 from ledger.transactions import remembered, require_transaction
 
@@ -156,6 +157,17 @@ def key_facts(key: ApiKey, tool: str, target: str | None) -> KeyFacts:
         expires_at=key.expires_at,
         covers_tool=covers_tool(key.scopes, tool),
         covers_target=covers_target(key.scopes, target),
+    )
+
+
+def key_window_of(attempt: Attempt, rule: Rule, now: datetime) -> KeyWindow:
+    """Until when the provider knows a repetition of this attempt for one, as it stands at `now`."""
+    return key_window(
+        idempotent=rule.idempotent,
+        key_ttl_s=rule.key_ttl_s,
+        first_sent_at=attempt.key_first_sent_at,
+        generation=attempt.generation,
+        now=now,
     )
 
 

@@ -19,13 +19,13 @@ from dashboard.icons import (
     STATE_ICONS,
     STATE_WORDS,
 )
-from ledger.rules.authority import Reason
+from ledger.rules.authority import AUTHORITY_WORDS, Reason
 from ledger.rules.states import DeliveryState, State
 from review.queries import ContentHash
 from review.queries.destinations import Health
 from review.queries.marked import Mark, Segment, marked_text
 from review.queries.system import may_see_system
-from review.queries.words import AUTHORITY_WORDS, listed
+from review.queries.words import listed
 
 register = template.Library()
 register.filter("listed", listed)

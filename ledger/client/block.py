@@ -56,7 +56,7 @@ class Block:
         self._calls = calls
         self._intent = intent
         self._args = strict(intent.args)
-        self._leave_id = secrets.token_hex(16)
+        self._leave_id = ""
         self._lease: Lease | None = None
         self._answer: Answer | None = None
         self._done = False
@@ -67,8 +67,9 @@ class Block:
         self._token: Token[Block | None] | None = None
 
     async def _enter(self) -> None:
-        if self._answer is not None:
+        if self._lease is not None or self._done:
             raise RuntimeError("an operation is entered once; make a new one to ask again")
+        self._leave_id = secrets.token_hex(16)
         await Calls.catch_up(self._calls)
         await self._post_and_obey()
         self._token = CURRENT.set(self)
@@ -86,6 +87,17 @@ class Block:
         if self._token is not None:
             with contextlib.suppress(ValueError):  # a task may be closed from outside its own context
                 CURRENT.reset(self._token)
+
+    @twin
+    async def wait(self, timeout: float) -> str:  # noqa: ASYNC109  (the name agents know it by)
+        """Before the block is entered: post the intent, and let up to `timeout` seconds pass until there is
+        something to do, while a person decides or the ledger finds out.
+
+        Returns the directive as it then is: `dispatch`, `done` or `failed`; `hold`, `reconcile` or
+        `in_flight` where the time was too short. It permits nothing: the block asks for leave as always.
+        """
+        await Calls.catch_up(self._calls)
+        return await Calls.wait(self._calls, self._post_intent, timeout)
 
     @property
     def done(self) -> bool:
@@ -231,14 +243,7 @@ class Block:
 
     async def _post_and_obey(self) -> None:
         for _ in range(2):
-            answer = await Calls.post_intent(
-                self._calls,
-                self._intent.operation_key,
-                tool=self._intent.tool,
-                args=self._args,
-                **self._intent.more,
-            )
-            self._answer = answer
+            self._answer = answer = await self._post_intent()
             if answer.directive == "done":
                 self._done, self._result_ref = True, answer.result_ref
                 return
@@ -253,6 +258,12 @@ class Block:
             else:
                 return
         raise changed
+
+    async def _post_intent(self) -> Answer:
+        intent = self._intent
+        return await Calls.post_intent(
+            self._calls, intent.operation_key, tool=intent.tool, args=self._args, **intent.more
+        )
 
     async def _leave_for(self, answer: Answer) -> Leave:
         """Leave for our arguments, or for the stored ones where the ledger says a person corrected them."""

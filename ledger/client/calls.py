@@ -3,6 +3,7 @@
 Each returns what the ledger answered or raises one of the four errors. Leave comes from `dispatch` alone.
 """
 
+import math
 import os
 import secrets
 import socket
@@ -29,8 +30,11 @@ from ledger.client.lives import Life, Lives, lives_in
 from ledger.client.records import Kept, Report
 from ledger.client.transport import Transport
 from ledger.client.twins import twin
+from ledger.client.waiting import Post, Wait
 
 Json = Mapping[str, Any]
+LATER_S = 10.0
+"""So much longer than it may wait an answer may take."""
 NO_STATE_DIR = "there is no state_dir: set LEDGER_STATE_DIR, or pass state_dir"
 
 
@@ -203,9 +207,22 @@ class Calls:
         )
 
     @twin
-    async def get_operation(self, operation_id: str) -> Json:
-        """The operation with its attempts, deliveries and directive."""
-        return self._checked(await self._transport.call("GET", f"/operations/{_part(operation_id)}"))
+    async def get_operation(self, operation_id: str, *, wait_s: float | None = None) -> Json:
+        """The operation with its attempts, deliveries and directive. `wait_s`: where there is nothing to do,
+        the ledger may answer so much later (at most 30 s), as soon as that has changed; it need not."""
+        path, late = f"/operations/{_part(operation_id)}", dict[str, Any]()
+        if wait_s is not None:
+            late = {"wait_s": math.ceil(wait_s), "timeout_s": wait_s + LATER_S, "tries": 1}
+        return self._checked(await self._transport.call("GET", path, **late))
+
+    @twin
+    async def wait(self, post: Post, timeout_s: float) -> str:
+        """Let up to so much time pass until `post`, made again, answers with something to do."""
+
+        async def ask_late(operation_id: str, wait_s: float) -> object:
+            return await Calls.get_operation(self, operation_id, wait_s=wait_s)
+
+        return await Wait(self._transport.io, post=post, ask_late=ask_late).for_s(timeout_s)
 
     @twin
     async def find_operations(self, /, **wanted: str) -> Json:

@@ -41,15 +41,19 @@ class Address:
 
 @dataclass(frozen=True)
 class Request:
-    """One request to the ledger; `timeout_s` where it is not to have the usual time."""
+    """One request to the ledger; `timeout_s` where it is not to have the usual time, `wait_s` where the
+    ledger may take so long to answer."""
 
     method: str
     path: str
     content: bytes | None = None
     timeout_s: float | None = None
+    wait_s: int | None = None
 
     def settings(self) -> dict[str, Any]:
         headers = {} if self.content is None else {"Content-Type": "application/json"}
+        if self.wait_s is not None:
+            headers["Prefer"] = f"wait={self.wait_s}"
         timed = {} if self.timeout_s is None else {"timeout": self.timeout_s}
         return {"content": self.content, "headers": headers, **timed}
 
@@ -62,6 +66,9 @@ class Io(Protocol):
 
     async def pause(self, seconds: float) -> None: ...
 
+    def monotonic_s(self) -> float:
+        """For spans of this process."""
+
     async def on_disk(self, work: Callable[[], T]) -> T: ...
 
     async def close(self) -> None: ...
@@ -70,9 +77,16 @@ class Io(Protocol):
 class BlockingIo:
     """In the calling thread. Threads may share it; a forked process gets connections of its own."""
 
-    def __init__(self, address: Address, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._address = address
         self._sleep = sleep
+        self._clock = clock
         self._http: httpx.Client | None = None
         self._opened_by = 0
 
@@ -81,6 +95,9 @@ class BlockingIo:
 
     async def pause(self, seconds: float) -> None:
         self._sleep(seconds)
+
+    def monotonic_s(self) -> float:
+        return self._clock()
 
     async def on_disk(self, work: Callable[[], T]) -> T:
         return work()
@@ -100,10 +117,15 @@ class AsyncIo:
     """On the running event loop. Tasks may share it; another loop, or a forked process, gets its own."""
 
     def __init__(
-        self, address: Address, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        address: Address,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._address = address
         self._sleep = sleep
+        self._clock = clock
         self._http: httpx.AsyncClient | None = None
         self._opened_by: tuple[int, asyncio.AbstractEventLoop] | None = None
 
@@ -112,6 +134,9 @@ class AsyncIo:
 
     async def pause(self, seconds: float) -> None:
         await self._sleep(seconds)
+
+    def monotonic_s(self) -> float:
+        return self._clock()
 
     async def on_disk(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)

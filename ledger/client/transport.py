@@ -47,9 +47,10 @@ class Transport:
         *,
         tries: int | None = None,
         timeout_s: float | None = None,
+        wait_s: int | None = None,
     ) -> Reply:
         """Ask. Raises LedgerUnavailable when there was no readable answer below 500."""
-        request = Request(method, path, None if body is None else _encoded(body), timeout_s)
+        request = Request(method, path, None if body is None else _encoded(body), timeout_s, wait_s)
         missed = Missed("it was not asked")
         left = self._tries if tries is None else tries
         for made in range(left):
@@ -57,10 +58,10 @@ class Transport:
             if isinstance(answered, Reply):
                 return answered
             missed = answered
-            wait_s = _wait_s(made, missed) if made + 1 < left else None
-            if wait_s is None:
+            pause_s = _pause_s(made, missed) if made + 1 < left else None
+            if pause_s is None:
                 break
-            await self.io.pause(wait_s)
+            await self.io.pause(pause_s)
         raise unreadable(missed.why, status=missed.status)
 
     async def _once(self, request: Request) -> Reply | Missed:
@@ -82,7 +83,7 @@ def read_answer(answer: httpx.Response) -> Reply | Missed:
     return Reply(answer.status_code, _object_or_empty(answer), _retry_after_s(answer))
 
 
-def _wait_s(made: int, missed: Missed) -> float | None:
+def _pause_s(made: int, missed: Missed) -> float | None:
     """How long until the next try; None when there is to be none."""
     if not missed.again or (missed.wait_s or 0) > MOST_WAIT_S:
         return None

@@ -15,7 +15,7 @@ from ninja.security import HttpBearer
 
 from ledger.ingest.errors import Problem
 from ledger.models import ApiKey
-from ledger.rules.authority import Reason
+from ledger.rules.authority import Reason, as_told
 from ledger.rules.keys import parse_api_key, secret_hash
 
 REPORTS_AFTER_REVOCATION = timedelta(days=7)
@@ -104,9 +104,9 @@ def check_in_order(asking: AskingKey, call: Call) -> None:
         Reason.KEY_REVOKED: asking.is_revoked,
         Reason.KEY_EXPIRED: call is Call.ORDINARY and asking.is_expired,
     }
-    reasons = [reason.value for reason, holds in refused.items() if holds]
+    reasons = [reason for reason, holds in refused.items() if holds]
     if reasons:
-        raise Problem(reasons[0], facts={"reasons": reasons})
+        raise Problem(reasons[0].value, facts=as_told(reasons))
 
 
 def note_use(asking: AskingKey) -> None:

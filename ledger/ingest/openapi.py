@@ -7,6 +7,7 @@ from typing import Any
 from ledger.ingest.errors import PROBLEM_JSON, REQUEST_ID
 from ledger.ingest.problems import PROBLEMS
 from ledger.ingest.shapes import REPLAYED
+from ledger.ingest.waiting import APPLIED
 
 _FIRST_ERROR = 400
 _UNAUTHORIZED, _CONFLICT, _TOO_MANY, _UNAVAILABLE = 401, 409, 429, 503
@@ -20,6 +21,10 @@ _HEADERS: dict[str, dict[str, Any]] = {
     "Retry-After": {
         "description": "Seconds after which it is worth asking again.",
         "schema": {"type": "string", "pattern": "^[0-9]+$"},
+    },
+    APPLIED: {
+        "description": "The preference that was honoured: `wait=N`.",
+        "schema": {"type": "string", "pattern": "^wait=[0-9]+$"},
     },
     "WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}},
 }
@@ -49,7 +54,7 @@ def _response(status: int, response: dict[str, Any]) -> dict[str, Any]:
 def _headers_of(status: int) -> list[str]:
     names = [REQUEST_ID]
     if status < _FIRST_ERROR:
-        names += [REPLAYED, "Retry-After"]
+        names += [REPLAYED, "Retry-After", APPLIED]
     if status in (_CONFLICT, _TOO_MANY, _UNAVAILABLE):
         names.append("Retry-After")
     if status == _UNAUTHORIZED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ledger.rules.authority import Reason
+from ledger.rules.authority import AUTHORITY_WORDS, Reason
 
 
 @dataclass(frozen=True)
@@ -210,99 +210,99 @@ _LEAVE = (
 )  # fmt: skip
 
 
-def _refusal(reason: Reason, title: str, explanation: str, mend: str) -> ProblemKind:
-    return ProblemKind(reason.value, title, 403, explanation, mend)
+def _refusal(reason: Reason, explanation: str, mend: str) -> ProblemKind:
+    return ProblemKind(reason.value, AUTHORITY_WORDS[reason].rstrip("."), 403, explanation, mend)
 
 
 _AUTHORITY = (
     _refusal(
-        Reason.TENANT_SUSPENDED, "The tenant is suspended",
+        Reason.TENANT_SUSPENDED,
         "While a tenant is suspended nothing new is recorded or sent. Reports are still accepted.",
         "Ask the people who run the ledger.",
     ),
     _refusal(
-        Reason.AGENT_INACTIVE, "The agent is not active",
+        Reason.AGENT_INACTIVE,
         "The agent was switched off.",
         "Ask an admin of the tenant.",
     ),
     _refusal(
-        Reason.OWNER_INACTIVE, "The owner of the agent is not active",
+        Reason.OWNER_INACTIVE,
         "An agent acts for its owner, and that person's account is closed.",
         "Ask an admin of the tenant for an agent with an active owner.",
     ),
     _refusal(
-        Reason.KEY_REVOKED, "The API key is revoked",
+        Reason.KEY_REVOKED,
         "A revoked key gives no authority. For seven days its reports are still kept as evidence.",
         "Use a live key of the same agent.",
     ),
     _refusal(
-        Reason.KEY_EXPIRED, "The API key has expired",
+        Reason.KEY_EXPIRED,
         "An expired key gives no authority; it may still report on what it dispatched.",
         "Use a live key of the same agent.",
     ),
     _refusal(
-        Reason.SCOPE_REFUSED, "The API key does not cover this",
+        Reason.SCOPE_REFUSED,
         "The key has no scope for the tool, or not the verb this call needs.",
         "Ask for a key with the scope or verb named in the detail.",
     ),
     _refusal(
-        Reason.TARGET_REFUSED, "The API key does not cover this target",
+        Reason.TARGET_REFUSED,
         "The policy names a target in the arguments, and no `target:` scope of the key covers it.",
         "Ask for a key with a scope for the target.",
     ),
     _refusal(
-        Reason.OPERATION_CANCELLED, "The operation is cancelled",
+        Reason.OPERATION_CANCELLED,
         "A cancelled operation is never sent again.",
         "Use a new operation key with retry_of if it is wanted after all.",
     ),
     _refusal(
-        Reason.EXPIRED, "The attempt has expired",
+        Reason.EXPIRED,
         "The time in expires_at has passed.",
         "Use a new operation key with retry_of if it is still wanted.",
     ),
     _refusal(
-        Reason.POLICY_REFUSED, "The policy does not permit this tool",
+        Reason.POLICY_REFUSED,
         "The tenant's policy in force has no rule that permits the tool.",
         "Ask an admin of the tenant to publish a policy with a rule for it.",
     ),
     _refusal(
-        Reason.POLICY_CHANGED, "The rule has changed since",
+        Reason.POLICY_CHANGED,
         "The attempt was made under another rule; a new send needs a person's approval under the present "
         "one.",
         "Send nothing. A person decides at review_url.",
     ),
     _refusal(
-        Reason.KEY_WINDOW_OVER, "The provider's key no longer protects",
+        Reason.KEY_WINDOW_OVER,
         "The time in which the provider recognises a repeated key is over, so a resend could happen twice.",
         "Send nothing. A person decides at review_url.",
     ),
     _refusal(
-        Reason.ATTEMPTS_USED_UP, "All attempts are used",
+        Reason.ATTEMPTS_USED_UP,
         "The operation was sent as often as its rule allows.",
         "Send nothing. A person decides at review_url.",
     ),
     _refusal(
-        Reason.BUDGET_EXHAUSTED, "The budget of the run is used up",
+        Reason.BUDGET_EXHAUSTED,
         "The limits of the run leave no room for this send, and no resume raises them.",
         "Stop this run, or ask for a new one with larger limits.",
     ),
     _refusal(
-        Reason.APPROVAL_USED, "The approval has been used",
+        Reason.APPROVAL_USED,
         "An approval leads to one send.",
         "Send nothing. A person must approve anew.",
     ),
     _refusal(
-        Reason.APPROVAL_EXPIRED, "The approval has expired",
+        Reason.APPROVAL_EXPIRED,
         "The approval was not used in its time.",
         "Send nothing. A person must approve anew.",
     ),
     _refusal(
-        Reason.APPROVAL_STALE, "The approval was for something else",
+        Reason.APPROVAL_STALE,
         "What was approved differs from what would be sent now: content, rule or scopes have changed.",
         "Send nothing. A person must approve anew.",
     ),
     _refusal(
-        Reason.APPROVER_REFUSED, "An approver may no longer approve this",
+        Reason.APPROVER_REFUSED,
         "Somebody who approved has since lost the right to, or is in conflict.",
         "Send nothing. Another person must approve.",
     ),

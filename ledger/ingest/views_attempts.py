@@ -59,7 +59,7 @@ from ledger.lifecycle import (
 from ledger.queries.arguments import stored_args
 from ledger.queries.for_agents import knows_request_id
 from ledger.rules.amounts import Amount
-from ledger.rules.authority import Reason
+from ledger.rules.authority import Reason, as_told
 
 MOST_MESSAGE = 4_000
 
@@ -99,9 +99,9 @@ def _leave_and_standing(**asked: Any) -> LeaveRefused | tuple[LeaveGiven, Standi
 
 
 def _no_leave(request: HttpRequest, refused: LeaveRefused) -> Problem:
-    reasons = [reason.value for reason in refused.reasons]
-    slug = reasons[0] if refused.problem is LeaveProblem.NOT_AUTHORISED else refused.problem.value
-    facts: dict[str, object] = {"reasons": reasons} if reasons else {}
+    authority = refused.problem is LeaveProblem.NOT_AUTHORISED
+    slug = refused.reasons[0].value if authority else refused.problem.value
+    facts: dict[str, object] = {**as_told(refused.reasons)} if refused.reasons else {}
     if refused.because:
         facts["because"] = list(refused.because)
     if refused.may_read:

@@ -18,6 +18,7 @@ from ledger.ingest.shapes import mark_replayed, mark_retry_after, standing_answe
 from ledger.lifecycle import Intent, IntentAnswer, IntentKind, Standing, record_intent
 from ledger.models import User
 from ledger.queries.for_agents import knows_operation_key, person_of_tenant
+from ledger.rules.authority import as_told
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.directive import Directive
 
@@ -88,8 +89,7 @@ def _checked(request: HttpRequest, answer: IntentAnswer) -> Standing:
     if answer.kind is IntentKind.COST_UNREADABLE:
         raise Problem("cost-unreadable", f"The rule takes the cost from the arguments: {answer.problem}.")
     if answer.kind is IntentKind.REFUSED or standing is None:
-        reasons = [reason.value for reason in answer.reasons]
-        raise Problem(reasons[0], facts={"reasons": reasons})
+        raise Problem(answer.reasons[0].value, facts=as_told(answer.reasons))
     if answer.kind is IntentKind.KEY_REUSED:
         raise problem_about("idempotency-key-reused", request, standing)
     return standing

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Header, Router
 
 from ledger.ingest import answers
 from ledger.ingest.auth import KeyWithVerb
@@ -29,12 +29,27 @@ from ledger.ingest.shapes import (
     operation_answer,
     standing_answer,
 )
+from ledger.ingest.waiting import Watched, waited_for
 from ledger.lifecycle import UnknownObject, cancel_operation
 from ledger.models import Operation
-from ledger.queries.for_agents import Place, Wanted, events_after, operations_newest_first, operations_of
+from ledger.queries.for_agents import (
+    Place,
+    Wanted,
+    events_after,
+    head_of,
+    operations_newest_first,
+    operations_of,
+)
 from ledger.transactions import database_clock
 
 router = Router(tags=["operations"])
+
+_READS = KeyWithVerb("read")
+_PREFER = (
+    "`wait=N` (RFC 7240): while the directive tells the agent to do nothing (`hold`, `reconcile`, "
+    "`in_flight`), the answer comes when it has changed, or after N seconds, at most 30. An answer without "
+    "`Preference-Applied` was not waited for: ask again after `Retry-After`."
+)
 
 
 @router.get(
@@ -76,12 +91,22 @@ def _wanted(filters: OperationFilters) -> Wanted:
 
 @router.get(
     "/operations/{operation_id}",
-    auth=KeyWithVerb("read"),
+    auth=_READS,
     response={200: answers.OperationAnswer, **READ_PROBLEMS},
 )
-def get_operation(request: HttpRequest, operation_id: str) -> answers.OperationAnswer:
+def get_operation(
+    request: HttpRequest,
+    response: HttpResponse,
+    operation_id: str,
+    prefer: Annotated[str, Header(alias="Prefer", description=_PREFER)] = "",
+) -> answers.OperationAnswer:
     """One operation with its attempts and deliveries."""
-    return operation_answer(request, _operation(request, operation_id), database_clock())
+    watched = Watched(
+        read=lambda: operation_answer(request, _operation(request, operation_id), database_clock()),
+        head=lambda: head_of(tenant_of(request), checked_id(operation_id)),
+        permitted=lambda: _READS(request),
+    )
+    return waited_for(watched, response, prefer)
 
 
 @router.get(

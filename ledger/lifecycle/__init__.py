@@ -10,6 +10,7 @@ from ledger.lifecycle.decisions import (
     recheck,
     reject,
 )
+from ledger.lifecycle.escalating import escalate_before_key_window_closes
 from ledger.lifecycle.findings import apply_answer
 from ledger.lifecycle.intents import record_intent
 from ledger.lifecycle.leave import give_leave, give_leave_to_ledger
@@ -82,6 +83,7 @@ __all__ = [
     "end_approval",
     "end_send_lease",
     "end_wait_for_agent",
+    "escalate_before_key_window_closes",
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",

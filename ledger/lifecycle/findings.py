@@ -9,6 +9,7 @@ from typing import Any
 from ledger.authority import authority_after_absent, key_window_ends_at, sends_of
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.escalating import escalate_overdue
 from ledger.lifecycle.freshness import settle_ends_at
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
@@ -22,6 +23,7 @@ from ledger.lifecycle.settled_by import (
 )
 from ledger.models import Attempt, LookUp, Provider
 from ledger.policies import rule_of, veil_over
+from ledger.rules.authority import as_told
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
 from ledger.rules.reconcile import (
     AttemptFacts,
@@ -56,6 +58,8 @@ def apply_answer(
         _store(case, attempt, epoch, provider, looked_up, follows.row)
         _count(case, attempt, looked_up, follows)
         _apply(case, attempt, looked_up, follows)
+        if follows.may_escalate:
+            escalate_overdue(case, attempt)
         return follows
 
 
@@ -187,8 +191,7 @@ def _move(case: Case, attempt: Attempt, follows: Follows) -> None:
     elif follows.to is State.FAILED_RETRYABLE:
         move(case, attempt, follows.to, absent_by_lookup=follows.row != "read", said=said)
     elif follows.reason is not None:
-        reasons = [str(reason) for reason in follows.refused]
-        to_review(case, attempt, follows.reason, said={"reasons": reasons} if reasons else None)
+        to_review(case, attempt, follows.reason, said=as_told(follows.refused) if follows.refused else None)
 
 
 def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]) -> None:

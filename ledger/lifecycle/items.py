@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from ledger.authority import key_window_of
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, ReviewGroup, ReviewItem
 from ledger.policies import rule_of
@@ -49,5 +50,7 @@ def _open(case: Case, attempt: Attempt, reason: ReviewReason) -> ReviewItem:
         reason=reason,
         opened_at=case.now,
         due_at=case.now + timedelta(seconds=rule_of(attempt).review_sla_s),
+        escalate_at=key_window_of(attempt, rule_of(attempt), case.now).closes_from,
+        escalated_for="",
         owner_group=ReviewGroup.objects.get(tenant_id=attempt.tenant_id, is_first_owner=True),
     )

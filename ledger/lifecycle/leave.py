@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ from ledger.lifecycle.twins import hold_for_twin, lock_twins
 from ledger.lifecycle.values import LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Approval, ApprovalUse, Attempt
 from ledger.policies import InForce, rule_in_force, rule_of, rule_of_next_send
-from ledger.rules.authority import Reason, Refused
+from ledger.rules.authority import Reason, Refused, as_told
 from ledger.rules.budgets import How
 from ledger.rules.scopes import narrowed
 from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
@@ -197,7 +197,7 @@ def _follow_rule(ask: _Ask) -> LeaveRefused | None:
     case, attempt = ask.case, ask.attempt
     refused = follow_rule(case, attempt, ask.in_force)
     if refused:
-        return _not_authorised(ask, Refused(refused))
+        return _check_authority(ask)  # which lists every reason, not this one alone
     if attempt.state == State.FAILED_RETRYABLE and attempt.held_at is not None:
         move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_REQUIRED)
         return _refused(ask, LeaveProblem.ON_HOLD)
@@ -252,7 +252,7 @@ def _wait_s(problem: LeaveProblem, case: Case, attempt: Attempt) -> int | None:
 def _not_authorised(ask: _Ask, authority: Refused) -> LeaveRefused:
     """The refusal is kept in the history; three reasons bring a FAILED_RETRYABLE attempt to a person."""
     case, attempt = ask.case, ask.attempt
-    record_refusal(case, attempt, [str(reason) for reason in authority.reasons], because=authority.because)
+    record_refusal(case, attempt, as_told(authority.reasons), because=authority.because)
     if attempt.state == State.FAILED_RETRYABLE:
         to_desk = [review for reason, review in _TO_THE_DESK if reason in authority.reasons]
         if to_desk:
@@ -266,15 +266,15 @@ def _not_authorised(ask: _Ask, authority: Refused) -> LeaveRefused:
 
 
 def record_refusal(
-    case: Case, attempt: Attempt, reasons: list[str], *, because: tuple[str, ...] = ()
+    case: Case, attempt: Attempt, told: Mapping[str, list[str]], *, because: tuple[str, ...] = ()
 ) -> None:
-    """Whoever keeps asking is refused once in the history, until something else happens; `because` has the
-    figures of the first time."""
+    """Whoever keeps asking is refused once in the history, until something else happens. `told`: the reasons,
+    authority's in words too; `because` has the figures of the first time."""
     last = case.operation.events.order_by("-sequence").first()
-    told = last is not None and last.kind == EventKind.LEAVE_REFUSED and last.attempt_id == attempt.pk
-    if not (told and last is not None and last.data["reasons"] == reasons):
+    before = last is not None and last.kind == EventKind.LEAVE_REFUSED and last.attempt_id == attempt.pk
+    if not (before and last is not None and last.data["reasons"] == told["reasons"]):
         figures = {"because": list(because)} if because else {}
-        case.record(EventKind.LEAVE_REFUSED, attempt, reasons=reasons, **figures)
+        case.record(EventKind.LEAVE_REFUSED, attempt, **told, **figures)
 
 
 def _dispatch(ask: _Ask) -> Attempt:

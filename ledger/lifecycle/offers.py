@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger.approvals import Binding, binding_of, open_votes
-from ledger.authority import key_window_ends_at
+from ledger.authority import key_window_of
 from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.possible import is_closed_to, why_not
 from ledger.models import Attempt, ReviewItem
 from ledger.policies import InForce, rule_of, rule_of_next_send
+from ledger.rules.key_window import KeyWindow, Protection
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
@@ -63,7 +64,15 @@ def _approve_consequence(case: Case, attempt: Attempt) -> str:
         when = "at once, by the ledger itself" if by_ledger else "once its agent asks for leave"
         return f"Sends the first provider call {when}. {who}"
     whose = "The ledger itself sends" if by_ledger else "Sends"
-    return f"{whose} 1 new provider call with the same key as before; {_key_line(case, attempt)}. {who}"
+    window = key_window_of(attempt, rule_of(attempt), case.now)
+    key_line = _key_line(window, case.now + timedelta(seconds=binding.vote_life_s), case.now)
+    return f"{whose} 1 new provider call with the same key as before; {key_line}. {who}"
+
+
+_WITHOUT_WINDOW: Mapping[Protection, str] = {
+    Protection.NO_KEYS: "the provider honours no keys, so nothing protects from a second effect",
+    Protection.NOT_SENT: "no send with it is known of, so nothing protects from a second effect",
+}
 
 
 def _votes_line(binding: Binding, votes: int) -> str:
@@ -72,14 +81,22 @@ def _votes_line(binding: Binding, votes: int) -> str:
     return f"Needs {binding.needed} people; {votes} so far."
 
 
-def _key_line(case: Case, attempt: Attempt) -> str:
-    rule = rule_of(attempt)
-    ends_at = key_window_ends_at(attempt, rule)
-    if not rule.idempotent:
-        return "the provider honours no keys, so nothing protects from a second effect"
-    if ends_at is None or ends_at <= case.now:
-        return "the provider has forgotten the key, so nothing protects from a second effect"
-    return f"the provider honours keys for {span(rule.key_ttl_s)}, {span_until(ends_at, case.now)} left"
+def _key_line(window: KeyWindow, votes_until: datetime, now: datetime) -> str:
+    """What protects from a second effect, or no longer does, up to when this approval could be used."""
+    honours = f"the provider honours keys for {span(window.lasts_s)}"
+    if window.ends_at is None:
+        return _WITHOUT_WINDOW[window.protection]
+    if not window.protects:
+        return (
+            f"{honours} and forgot this one {span_until(now, window.ends_at)} ago: if the earlier send did "
+            "happen, this is a second effect, and nothing prevents it"
+        )
+    left = f"{honours}, {span_until(window.ends_at, now)} left"
+    if window.ends_at >= votes_until:
+        return left
+    return (
+        f"{left}: sent after {window.ends_at:%H:%M:%S} UTC it may be a second effect, and nothing prevents it"
+    )
 
 
 def span(seconds: float) -> str:

@@ -14,5 +14,5 @@ def keep_waiting(*, attempt_id: str, because: str) -> None:
         attempt = case.speaker(asked)
         if attempt.state not in WAITS_FOR_AGENT and attempt.pk not in case.approvals:
             return
-        record_refusal(case, attempt, [because])
+        record_refusal(case, attempt, {"reasons": [because]})
         wait_for_a_better_time(case, attempt)

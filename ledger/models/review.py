@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from ledger.models import ids, triggers
 from ledger.models.attempt import Attempt
@@ -12,7 +13,7 @@ from ledger.models.base import IdField, TenantRow
 from ledger.models.operation import Operation
 from ledger.models.people import ReviewGroup, User
 from ledger.models.policy import PolicySnapshot
-from ledger.rules.vocabulary import DecisionKind, ReviewReason
+from ledger.rules.vocabulary import DecisionKind, Escalation, ReviewReason
 
 
 class ReviewItem(TenantRow):
@@ -31,6 +32,14 @@ class ReviewItem(TenantRow):
     closed_at = models.DateTimeField(null=True)
     closed_how = models.CharField(max_length=40, blank=True)
 
+    # When to look whether its key window is closing. An older ledger, while this one is rolled out, writes
+    # items without saying so: those are looked at once, which sets the true time.
+    escalate_at = models.DateTimeField(null=True, db_default=Now())
+    escalated_at = models.DateTimeField(null=True)
+    escalated_for = models.CharField(
+        max_length=20, blank=True, db_default="", choices=[(e, e) for e in Escalation]
+    )
+
     class Meta:
         constraints = (
             models.UniqueConstraint("attempt", condition=Q(closed_at__isnull=True), name="one_open_item"),
@@ -47,6 +56,11 @@ class ReviewItem(TenantRow):
             ),
             models.Index(
                 "tenant", F("closed_at").desc(), condition=Q(closed_at__isnull=False), name="closed_items"
+            ),
+            models.Index(
+                "escalate_at",
+                condition=Q(closed_at__isnull=True, escalate_at__isnull=False),
+                name="items_to_escalate",
             ),
         )
         triggers = (

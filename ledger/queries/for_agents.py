@@ -74,6 +74,12 @@ def operations_newest_first(
     return list(found.order_by("-created_at", "-pk")[:most])
 
 
+def head_of(tenant_id: int, operation_id: str) -> int:
+    """The number of the newest event of an operation; 0 where the tenant has none of that id."""
+    found = Operation.objects.filter(tenant_id=tenant_id, pk=operation_id)
+    return found.values_list("event_count", flat=True).first() or 0
+
+
 def events_after(operation: Operation, sequence: int, *, most: int) -> list[Event]:
     """The history of an operation beyond a sequence number, oldest first."""
     return list(operation.events.filter(sequence__gt=sequence).order_by("sequence")[:most])

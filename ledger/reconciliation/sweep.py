@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent, join_late
-from ledger.models import Approval, Attempt
+from ledger.lifecycle import (
+    end_approval,
+    end_send_lease,
+    end_wait_for_agent,
+    escalate_before_key_window_closes,
+    join_late,
+)
+from ledger.models import Approval, Attempt, ReviewItem
 from ledger.pulses import beat
 from ledger.queries.parked import operations_with_parked_facts
 from ledger.reconciliation.apart import apart, unless_locked
@@ -20,12 +26,14 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class SweepReport:
-    """How many of each one pass ended; `joined`: operations whose parked facts it applied."""
+    """How many of each one pass ended; `joined`: operations whose parked facts it applied;
+    `escalated`: items whose key window closes."""
 
     leases: int
     approvals: int
     not_started: int
     joined: int
+    escalated: int = 0
 
 
 def sweep_once(*, at_most: int = BATCH) -> SweepReport:
@@ -37,6 +45,9 @@ def sweep_once(*, at_most: int = BATCH) -> SweepReport:
         approvals=_each(_approvals_over(now, at_most), lambda pk: end_approval(attempt_id=pk)),
         not_started=_each(_never_started(now, at_most), lambda pk: end_wait_for_agent(attempt_id=pk)),
         joined=sum(map(_join, operations_with_parked_facts(at_most))),
+        escalated=_each(
+            _windows_closing(now, at_most), lambda pk: escalate_before_key_window_closes(attempt_id=pk)
+        ),
     )
     beat("sweep")
     return report
@@ -63,3 +74,8 @@ def _approvals_over(now: datetime, at_most: int) -> list[str]:
 def _never_started(now: datetime, at_most: int) -> list[str]:
     over = Attempt.objects.filter(start_by__lte=now)
     return list(over.order_by("start_by").values_list("pk", flat=True)[:at_most])
+
+
+def _windows_closing(now: datetime, at_most: int) -> list[str]:
+    due = ReviewItem.objects.filter(closed_at=None, escalate_at__lte=now)
+    return list(due.order_by("escalate_at").values_list("attempt_id", flat=True)[:at_most])

@@ -3,7 +3,7 @@ possible, when a person presses, and inside the transaction that gives leave."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -33,6 +33,35 @@ class Reason(StrEnum):
     APPROVAL_EXPIRED = "approval-expired"
     APPROVAL_STALE = "approval-stale"
     APPROVER_REFUSED = "approver-refused"
+
+
+AUTHORITY_WORDS: Mapping[Reason, str] = {
+    Reason.TENANT_SUSPENDED: "The tenant is suspended.",
+    Reason.AGENT_INACTIVE: "The agent is switched off.",
+    Reason.OWNER_INACTIVE: "The agent's owner is no longer active.",
+    Reason.KEY_REVOKED: "The agent has no key that is not revoked.",
+    Reason.KEY_EXPIRED: "The agent's key has expired.",
+    Reason.SCOPE_REFUSED: "The agent's key does not cover this tool or call.",
+    Reason.TARGET_REFUSED: "The agent's key does not cover this target.",
+    Reason.OPERATION_CANCELLED: "The operation was cancelled.",
+    Reason.EXPIRED: "The intent has expired.",
+    Reason.POLICY_REFUSED: "The policy no longer allows this tool.",
+    Reason.POLICY_CHANGED: "The rule changed since.",
+    Reason.KEY_WINDOW_OVER: "The provider no longer honours the key.",
+    Reason.ATTEMPTS_USED_UP: "All attempts are used.",
+    Reason.BUDGET_EXHAUSTED: "The run's budget is used up.",
+    Reason.APPROVAL_USED: "The approval was used.",
+    Reason.APPROVAL_EXPIRED: "The approval expired.",
+    Reason.APPROVAL_STALE: "The approval is for something else than would be sent now.",
+    Reason.APPROVER_REFUSED: "Somebody who approved may no longer approve.",
+}
+"""One sentence for each, the same on pages, in answers and in events."""
+
+
+def as_told(reasons: Iterable[Reason]) -> dict[str, list[str]]:
+    """Reasons as answers and events carry them, in their order: the codes, and the same in words."""
+    found = tuple(reasons)
+    return {"reasons": [reason.value for reason in found], "words": [AUTHORITY_WORDS[r] for r in found]}
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,14 @@ class Veil:
         return self.over_text(value) if isinstance(value, str) else value
 
 
+def one_veil(veils: Iterable[Veil]) -> Veil:
+    """What any of them hides, the longest texts first."""
+    every = tuple(veils)
+    texts = {text for veil in every for text in veil.texts}
+    longest_first = tuple(sorted(texts, key=lambda text: (-len(text), text)))
+    return Veil(longest_first, frozenset(value for veil in every for value in veil.values))
+
+
 def veil_of(args: Mapping[str, Any] | None, mask: Iterable[str]) -> Veil:
     """The veil over what these pointers find; nothing of a hash-only intent can be known, or told."""
     leaves = [leaf for path in mask for leaf in _leaves(pointer(args, path))]

@@ -20,9 +20,6 @@ from ledger.rules.vocabulary import Effect, ReviewReason
 NEGATIVES_NEEDED = 2
 ADAPTER_FAILURES_NEEDED = 3
 
-# An outage is left to itself until this long before the provider forgets the key.
-KEY_WINDOW_WARNING_S = 600.0
-
 
 class LookedUpKind(StrEnum):
     """What came of asking the provider."""
@@ -104,8 +101,8 @@ class Follows:
     or adds one to `checks`. `found`: something exists that no earlier attempt is tied to; from now on that is
     positive evidence, whatever row decided. `duplicate_counted`: two effects of one attempt were seen.
     `refused`: why authority would not let it be sent again, where that is what decided.
-    `may_escalate`: age alone may call a person, because the provider was reachable or the key window is about
-    to close.
+    `may_escalate`: age alone may call a person, because the provider was reachable. That its key window is
+    about to close calls one whoever is away (`rules.key_window`).
     """
 
     row: str = ""
@@ -195,17 +192,6 @@ class _Case:
         told = isinstance(self.authority, Refused) and Reason.ATTEMPTS_USED_UP in self.authority.reasons
         return self.attempt.max_attempts_used or told
 
-    @property
-    def may_escalate(self) -> bool:
-        return not self.unreachable or self.key_window_closing
-
-    @property
-    def key_window_closing(self) -> bool:
-        ends_at = self.attempt.key_window_ends_at
-        if ends_at is None or not self.attempt.idempotent:
-            return False
-        return ends_at - timedelta(seconds=KEY_WINDOW_WARNING_S) <= self.now < ends_at
-
 
 Predicate = Callable[[_Case], bool]
 Follow = Callable[[_Case], Follows]
@@ -236,7 +222,7 @@ def decide(
         row=row.name,
         negative_counted=case.negative_counts,
         found=bool(case.counted),
-        may_escalate=case.may_escalate,
+        may_escalate=not case.unreachable,
     )
     return replace(follows, to=None) if follows.to is attempt.state else follows
 

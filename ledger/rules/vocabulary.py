@@ -55,6 +55,13 @@ RECEIPT_IS_ONLY_EVIDENCE = frozenset(
 """Under these a late receipt settles nothing: it is one more piece of a contradiction."""
 
 
+class Escalation(StrEnum):
+    """Why time alone calls people to an item they have not decided."""
+
+    KEY_WINDOW_CLOSING = "key_window_closing"
+    OVERDUE = "overdue"
+
+
 class ActorKind(StrEnum):
     """Who changed something."""
 
@@ -89,6 +96,7 @@ class EventKind(StrEnum):
     LOOKED_UP = "attempt.looked_up"
     CONFLICT = "attempt.conflict"
     REASON_CHANGED = "review.reason_changed"
+    ESCALATED = "review.escalated"
     ASSIGNED = "review.assigned"
     CLAIMED = "review.claimed"
     RELEASED = "review.released"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.lifecycle import Offer
 from ledger.models import User
+from ledger.rules.authority import Reason
 from ledger.rules.vocabulary import DecisionKind, Effect
 from review.door import Entry, right_needed
 from review.queries.page import ActionView, Votes
@@ -18,7 +19,8 @@ _K = DecisionKind
 
 @dataclass(frozen=True)
 class Presser:
-    """Who would press, and what stands between them and the buttons. `barred`: by separate duties."""
+    """Who would press, and what stands between them and the buttons. `barred`: by separate duties.
+    `approval_answers`: what stands against a send that an approval would settle."""
 
     user: User
     entry: Entry
@@ -29,6 +31,7 @@ class Presser:
     has_voted: bool
     tool: str
     effect: Effect
+    approval_answers: tuple[Reason, ...] = ()
 
 
 def actions_of(presser: Presser, offers: Iterable[Offer]) -> tuple[ActionView, ...]:
@@ -40,7 +43,8 @@ def actions_of(presser: Presser, offers: Iterable[Offer]) -> tuple[ActionView, .
 def _decision(presser: Presser, offer: Offer) -> ActionView:
     kind = DecisionKind(offer.kind)
     why_not = [*_lacking(presser, kind), *_claimed_by_other(presser), *offer.refused]
-    return _action(kind, _consequence(presser, kind, offer), why_not)
+    answers = presser.approval_answers if kind is _K.APPROVE else ()
+    return replace(_action(kind, _consequence(presser, kind, offer), why_not), answers=answers)
 
 
 def _consequence(presser: Presser, kind: DecisionKind, offer: Offer) -> str:

@@ -7,13 +7,13 @@ from datetime import datetime
 from ledger.models import Delivery, Destination
 from ledger.queries.arguments import sentence_of
 from ledger.rules.deliveries import MOST_TRIES, TryEnd
+from ledger.rules.next_step import NextStep
 from ledger.rules.policy import Rule
 from ledger.rules.states import DeliveryState
 from review.queries.delivery_values import DeliveryRow, DestinationName
 from review.queries.delivery_words import DEAD_WORDS, end_words
 from review.queries.lane_values import LaneRow
 from review.queries.tenants import tenant_view
-from review.queries.values import NextStep
 
 RELATED = ("tenant", "destination__tenant", "operation", "settlement__attempt")
 STAYS_DEAD = "it stays a dead letter; its consumer may still acknowledge it."

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.rules.deliveries import TryEnd
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import DeliveryState
 from review.queries.marked import Segment
 from review.queries.page import EventView
-from review.queries.values import NextStep, TenantView
+from review.queries.values import TenantView
 from review.rights import Rights
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Window
 
+from ledger.authority import key_window_of
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Decision, Event, LookUp, Operation, Provider, ReviewItem
 from ledger.rules.canonical import canonical_bytes
@@ -16,7 +17,6 @@ from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 from review.queries.page import AttemptView, DecisionView, EventView, Evidence, LookUpView, RecordView
-from review.queries.rows import key_window_end
 from review.queries.values import ContentHash
 from review.queries.words import ANSWER_WORDS, DECISION_LABELS, REASON_WORDS, plain
 
@@ -25,10 +25,10 @@ NEWEST_EVENTS = 100
 RECORD_CHARACTERS = 2_000
 
 
-def chain_views(case: Case, this: Attempt) -> tuple[AttemptView, ...]:
+def chain_views(case: Case, this: Attempt, veil: Veil) -> tuple[AttemptView, ...]:
     """The attempts of an operation, oldest first, each with the id of its open item."""
     numbers = {attempt.pk: attempt.number for attempt in case.attempts}
-    return tuple(_attempt_view(attempt, this, numbers, case.items) for attempt in case.attempts)
+    return tuple(_attempt_view(attempt, this, numbers, case.items, veil) for attempt in case.attempts)
 
 
 def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evidence:
@@ -36,10 +36,9 @@ def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evid
     provider = provider_of(attempt, rule)
     every = LookUp.objects.filter(attempt=attempt).annotate(total=Window(Count("pk")))
     lookups = list(every.order_by("-answered_at", "-pk")[:NEWEST_LOOKUPS])
-    ends_at = key_window_end(attempt, rule)
     return Evidence(
-        provider_request_id=attempt.provider_request_id,
-        result_ref=attempt.result_ref,
+        provider_request_id=veil.over_text(attempt.provider_request_id),
+        result_ref=veil.over_text(attempt.result_ref),
         success_reported=attempt.success_reported,
         dispatched_at=attempt.dispatched_at,
         lease_until=attempt.lease_until,
@@ -52,9 +51,7 @@ def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evid
         max_checks=rule.max_checks,
         next_check_at=attempt.next_check_at,
         idempotency_key=attempt.idempotency_key,
-        key_first_sent_at=attempt.key_first_sent_at,
-        key_window_ends_at=ends_at,
-        key_window_left_s=None if ends_at is None else max(0.0, (ends_at - now).total_seconds()),
+        key_window=key_window_of(attempt, rule, now),
     )
 
 
@@ -88,7 +85,7 @@ def events_of(
 
 
 def _attempt_view(
-    attempt: Attempt, this: Attempt, numbers: Mapping[str, int], items: Mapping[str, ReviewItem]
+    attempt: Attempt, this: Attempt, numbers: Mapping[str, int], items: Mapping[str, ReviewItem], veil: Veil
 ) -> AttemptView:
     return AttemptView(
         attempt_id=attempt.pk,
@@ -103,7 +100,7 @@ def _attempt_view(
         descends_from=numbers.get(attempt.descends_from_id or ""),
         created_at=attempt.created_at,
         dispatched_at=attempt.dispatched_at,
-        result_ref=attempt.result_ref,
+        result_ref=veil.over_text(attempt.result_ref),
         item_id=items[attempt.pk].pk if attempt.pk in items else None,
         is_this=attempt.pk == this.pk,
     )
@@ -127,7 +124,7 @@ def _lookup_view(lookup: LookUp, veil: Veil) -> LookUpView:
 def _record_view(record: dict[str, Any], veil: Veil) -> RecordView:
     data = canonical_bytes(veil.over(record.get("data") or {})).decode()
     return RecordView(
-        reference=str(record.get("reference") or ""),
+        reference=veil.over_text(str(record.get("reference") or "")),
         content=str(record.get("content", "")),
         state=str(record.get("state", "")),
         data=_cut(data),

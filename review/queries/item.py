@@ -15,7 +15,7 @@ from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.policies import hiding_too, rule_as_shown, rule_of, rule_of_next_send, veil_over
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import Reason
-from ledger.rules.masks import Veil
+from ledger.rules.masks import Veil, one_veil
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
@@ -45,7 +45,7 @@ from review.queries.page import (
     TwinView,
     Votes,
 )
-from review.queries.rows import claim_of, is_overdue, owner_of
+from review.queries.rows import claim_of, escalated, is_overdue, owner_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
@@ -132,7 +132,7 @@ def _sends_by(read: _Read) -> Rule:
 def _page(read: _Read) -> ItemPage:
     item, attempt, now = read.entry.item, read.attempt, read.now
     operation, reason = attempt.operation, ReviewReason(item.reason)
-    shown, veil = rule_as_shown(attempt), veil_over(attempt)
+    shown, veil = rule_as_shown(attempt), one_veil(map(veil_over, read.case.attempts))
     sentence, closing = sentence_of(attempt, shown), _closing(read)
     return ItemPage(
         item_id=item.pk,
@@ -153,13 +153,14 @@ def _page(read: _Read) -> ItemPage:
         reason=reason,
         reason_words=REASON_WORDS[reason],
         not_known=NOT_KNOWN[reason],
-        headline=_headline(read, closing),
+        headline=veil.over_text(_headline(read, closing)),
         sentence=sentence,
         sentence_segments=marked_text(sentence),
         opened_at=item.opened_at,
         entered_state_at=attempt.entered_state_at,
         due_at=item.due_at,
         overdue=is_overdue(item, now),
+        escalated=escalated(item),
         closing=closing,
         owner=owner_of(item, read.user.pk),
         claim=claim_of(item, read.user.pk, now),
@@ -171,7 +172,7 @@ def _page(read: _Read) -> ItemPage:
         may_send_now=not read.standpoint.refused,
         provider_keeps_keys=(read.binding.rule if read.binding else read.rule).idempotent,
         policy_changes=policy_changes(read.standpoint),
-        chain=chain_views(read.case, attempt),
+        chain=chain_views(read.case, attempt, veil),
         comparisons=_comparisons(read, shown),
         twins=_twins(attempt),
         votes=read.votes,
@@ -201,8 +202,19 @@ def _actions(read: _Read) -> tuple[ActionView, ...]:
         has_voted=any(vote.by == read.user.get_username() for vote in read.votes.open),
         tool=read.attempt.tool,
         effect=(in_force or read.rule).effect,
+        approval_answers=_approval_answers(read),
     )
     return actions_of(presser, offers_for(read.entry.item))
+
+
+def _approval_answers(read: _Read) -> tuple[Reason, ...]:
+    """What leave would be refused for now and a yes settles: why the waiting approval covers the send no
+    longer, or why what was sent may not be sent again without one."""
+    if read.approval is not None:
+        return read.votes.lapsed
+    standpoint = read.standpoint
+    unapproved = standpoint.refused_unapproved if read.attempt.was_sent else ()
+    return tuple(reason for reason in unapproved if reason not in standpoint.refused)
 
 
 def _assignees(read: _Read) -> tuple[AssigneeView, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import DeliveryState
-from review.queries.values import NextStep
 
 
 @dataclass(frozen=True)

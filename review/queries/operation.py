@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.lifecycle import unlocked_case
 from ledger.models import Attempt, Operation, User
 from ledger.queries.arguments import sentence_of, stored_args
-from ledger.rules.masks import Veil, veil_of
+from ledger.rules.masks import Veil, one_veil, veil_of
 from ledger.rules.policy import Rule
 from review.door import enter_row
 from review.queries.history import chain_views, events_of
@@ -67,9 +67,7 @@ def operation_page(user: User, operation_id: str, *, before: str = "") -> Operat
         run=operation.run.name if operation.run else "",
         step=operation.step,
         created_at=operation.created_at,
-        chain=tuple(
-            replace(link, result_ref=veil.over_text(link.result_ref)) for link in chain_views(case, newest)
-        ),
+        chain=chain_views(case, newest, veil),
         lanes=lanes_of(operation, case.attempts, case.now),
         events=events,
         events_total=operation.event_count,
@@ -81,7 +79,6 @@ def operation_page(user: User, operation_id: str, *, before: str = "") -> Operat
 
 def _veil_over_all(attempts: Iterable[tuple[Attempt, Rule | None]]) -> Veil:
     """What any attempt of it hides is hidden in all its history."""
-    veils = [veil_of(stored_args(attempt), rule.mask) for attempt, rule in attempts if rule and rule.mask]
-    texts = {text for veil in veils for text in veil.texts}
-    longest_first = tuple(sorted(texts, key=lambda text: (-len(text), text)))
-    return Veil(longest_first, frozenset(value for veil in veils for value in veil.values))
+    return one_veil(
+        veil_of(stored_args(attempt), rule.mask) for attempt, rule in attempts if rule and rule.mask
+    )

@@ -8,11 +8,13 @@ from datetime import datetime
 from enum import StrEnum
 
 from ledger.rules.authority import Reason
+from ledger.rules.key_window import KeyWindow
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries.lane_values import Lanes
 from review.queries.marked import Segment
-from review.queries.values import Claim, Closing, ContentHash, NextStep, Owner, TenantView
+from review.queries.values import Claim, Closing, ContentHash, Escalated, Owner, TenantView
 from review.rights import Rights
 
 
@@ -54,11 +56,7 @@ class Evidence:
     max_checks: int
     next_check_at: datetime | None
     idempotency_key: str
-    key_first_sent_at: datetime | None
-    key_window_ends_at: datetime | None
-    key_window_left_s: (
-        float | None
-    )  # 0 when over; None: no window (never sent, or the provider keeps no keys)
+    key_window: KeyWindow
     provider: str = ""
     refused_credential: str = ""
     credential_refused_since: datetime | None = None
@@ -225,13 +223,15 @@ class Ballot:
 
 @dataclass(frozen=True)
 class ActionView:
-    """One button: its consequence in one line, and why it is disabled."""
+    """One button: its consequence in one line, and why it is disabled. `answers`: what authority holds
+    against a send as things are, and this press settles."""
 
     kind: DecisionKind
     label: str
     enabled: bool
     consequence: str
     why_disabled: tuple[str, ...]
+    answers: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -308,6 +308,7 @@ class ItemPage:
     entered_state_at: datetime
     due_at: datetime
     overdue: bool
+    escalated: Escalated | None
     closing: Closing | None
     owner: Owner
     claim: Claim | None

@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.authority import key_window_ends_at
-from ledger.models import Approval, Attempt, Decision, ReviewItem
+from ledger.authority import key_window_of
+from ledger.models import Approval, Decision, ReviewItem
 from ledger.queries.arguments import sentence_of
-from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import HIGH_RISK, Effect, ReviewReason
+from ledger.rules.vocabulary import HIGH_RISK, Effect, Escalation, ReviewReason
 from review.queries.became import closing_of
-from review.queries.steps import next_step
+from review.queries.steps import NO_RULE, next_step
 from review.queries.tenants import tenant_view
 from review.queries.urgency import RulesOfList
-from review.queries.values import Claim, ContentHash, Owner, QueueRow, VotesSoFar
-from review.queries.words import REASON_WORDS
+from review.queries.values import Claim, ContentHash, Escalated, Owner, QueueRow, VotesSoFar
+from review.queries.words import ESCALATION_WORDS, REASON_WORDS
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,8 @@ def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow
         entered_state_at=attempt.entered_state_at,
         due_at=item.due_at,
         overdue=is_overdue(item, facts.now),
-        key_window_ends_at=key_window_end(attempt, rule),
+        key_window=key_window_of(attempt, rule or NO_RULE, facts.now),
+        escalated=escalated(item),
         next_step=next_step(item, rule, approval, facts.now),
         owner=owner_of(item, facts.user_id),
         claim=claim_of(item, facts.user_id, facts.now),
@@ -84,6 +84,9 @@ def claim_of(item: ReviewItem, user_id: int, now: datetime) -> Claim | None:
     return Claim(item.claimed_by.get_username(), item.claim_until, is_mine=item.claimed_by_id == user_id)
 
 
-def key_window_end(attempt: Attempt, rule: Rule | None) -> datetime | None:
-    """Until when the provider honours the key; None where it keeps none or nothing was sent."""
-    return key_window_ends_at(attempt, rule) if rule and rule.key_ttl_s else None
+def escalated(item: ReviewItem) -> Escalated | None:
+    """Why time calls people to an open item; None where it does not."""
+    if item.escalated_at is None or item.closed_at is not None:
+        return None
+    because = Escalation(item.escalated_for)
+    return Escalated(item.escalated_at, because, ESCALATION_WORDS[because])

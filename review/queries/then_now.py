@@ -12,13 +12,13 @@ from ledger.models import ApiKey, Attempt, BudgetAccount, Operation
 from ledger.policies import InForce, hiding_too, rule_in_force, rule_now
 from ledger.queries.arguments import stored_args
 from ledger.rules.amounts import COUNTED, Amount, amount_text
-from ledger.rules.authority import ApprovalFacts, Now, Reason, Refused, Then, check_authority
+from ledger.rules.authority import AUTHORITY_WORDS, ApprovalFacts, Now, Reason, Refused, Then, check_authority
 from ledger.rules.costs import CostUnreadable, cost_of, is_cost_masked
 from ledger.rules.masks import MASKED, hides
 from ledger.rules.policy import Rule
 from review.queries.arguments import changes_between
 from review.queries.page import FieldChange, ThenNow
-from review.queries.words import AUTHORITY_WORDS, plain
+from review.queries.words import plain
 
 
 @dataclass(frozen=True)

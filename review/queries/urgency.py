@@ -66,7 +66,7 @@ def rules_of_pairs(pairs: set[PolicyAndTool]) -> RulesOfList:
 def with_urgency(items: QuerySet[ReviewItem], rules: RulesOfList, as_of: datetime) -> QuerySet[ReviewItem]:
     """The list with the columns of its ORDER. `as_of` decides what is overdue, so that its pages agree."""
     return items.annotate(
-        late=_flag(Q(due_at__lte=as_of)), calm=_flag(rules.risky()), window_end=_window_end(rules)
+        late=_flag(Q(due_at__lte=as_of)), calm=_flag(rules.risky()), window_end=_window_end(rules, as_of)
     )
 
 
@@ -75,10 +75,13 @@ def _flag(holds: Q) -> Case:
     return Case(When(holds, then=Value(0)), default=Value(1), output_field=IntegerField())
 
 
-def _window_end(rules: RulesOfList) -> Case:
-    sent_first = Q(attempt__key_first_sent_at__isnull=False)
+def _window_end(rules: RulesOfList, as_of: datetime) -> Case:
+    """The window that ends next comes first; one that is over presses nobody any more."""
     whens = [
-        When(sent_first & under, then=F("attempt__key_first_sent_at") + Value(length))
+        When(
+            Q(attempt__key_first_sent_at__gt=as_of - length) & under,
+            then=F("attempt__key_first_sent_at") + Value(length),
+        )
         for length, under in rules.windows()
     ]
     return Case(*whens, default=Value(NEVER), output_field=DateTimeField())

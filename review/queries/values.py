@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ledger.rules.key_window import KeyWindow
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import State
-from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from ledger.rules.vocabulary import DecisionKind, Effect, Escalation, ReviewReason
 
 LONGEST_NUMBER = 9
 
@@ -83,12 +85,12 @@ class ContentHash:
 
 
 @dataclass(frozen=True)
-class NextStep:
-    """What happens next by itself, when, and what it leads to if nobody acts. `at` None: nothing is timed."""
+class Escalated:
+    """Since when time alone calls people to an item, and why."""
 
-    what: str
-    at: datetime | None
-    if_nobody_acts: str
+    at: datetime
+    because: Escalation
+    words: str
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ class QueueRow:
     entered_state_at: datetime
     due_at: datetime
     overdue: bool
-    key_window_ends_at: datetime | None
+    key_window: KeyWindow
+    escalated: Escalated | None
     next_step: NextStep
     owner: Owner
     claim: Claim | None

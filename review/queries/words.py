@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ledger.rules.authority import Reason
-from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
+from ledger.rules.vocabulary import DecisionKind, Effect, Escalation, ReviewReason
 
 _R = ReviewReason
 
@@ -51,6 +50,11 @@ NOT_KNOWN: Mapping[ReviewReason, str] = {
     _R.SENT_WITHOUT_LEAVE: "Not known: what was sent. The agent reports a send it had no leave for.",
 }
 
+ESCALATION_WORDS: Mapping[Escalation, str] = {
+    Escalation.KEY_WINDOW_CLOSING: "the provider is about to forget the key",
+    Escalation.OVERDUE: "overdue, and the provider leaves it undecided",
+}
+
 EFFECT_WORDS: Mapping[Effect, str] = {
     Effect.READ: "Reads only",
     Effect.MESSAGE: "Sends a message",
@@ -58,27 +62,6 @@ EFFECT_WORDS: Mapping[Effect, str] = {
     Effect.DELETION: "Deletes",
     Effect.DEPLOYMENT: "Deploys",
     Effect.WRITE: "Changes data",
-}
-
-AUTHORITY_WORDS: Mapping[Reason, str] = {
-    Reason.TENANT_SUSPENDED: "The tenant is suspended.",
-    Reason.AGENT_INACTIVE: "The agent is switched off.",
-    Reason.OWNER_INACTIVE: "The agent's owner is no longer active.",
-    Reason.KEY_REVOKED: "The agent has no key that is not revoked.",
-    Reason.KEY_EXPIRED: "The agent's key has expired.",
-    Reason.SCOPE_REFUSED: "The agent's key does not cover this tool.",
-    Reason.TARGET_REFUSED: "The agent's key does not cover this target.",
-    Reason.OPERATION_CANCELLED: "The operation was cancelled.",
-    Reason.EXPIRED: "The intent has expired.",
-    Reason.POLICY_REFUSED: "The policy no longer allows this tool.",
-    Reason.POLICY_CHANGED: "The rule changed since.",
-    Reason.KEY_WINDOW_OVER: "The provider no longer honours the key.",
-    Reason.ATTEMPTS_USED_UP: "All attempts are used.",
-    Reason.BUDGET_EXHAUSTED: "The run's budget is used up.",
-    Reason.APPROVAL_USED: "The approval was used.",
-    Reason.APPROVAL_EXPIRED: "The approval expired.",
-    Reason.APPROVAL_STALE: "The approval is for something else than would be sent now.",
-    Reason.APPROVER_REFUSED: "Somebody who approved may no longer approve.",
 }
 
 DECISION_LABELS: Mapping[DecisionKind, str] = {

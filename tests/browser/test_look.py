@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import expect
@@ -11,8 +11,9 @@ from playwright.sync_api import expect
 from ledger import lifecycle
 from ledger.fsck import kept, run_fsck
 from ledger.lifecycle import OutcomeReport, Told
-from ledger.models import FsckForm, FsckRun, ParkedFact
+from ledger.models import FsckForm, FsckRun, ParkedFact, ReviewItem
 from ledger.models.ids import attempt_id
+from ledger.reconciliation import sweep_once
 from ledger.rules.reconcile import LookedUpKind
 from ledger.transactions import durable
 from review import decisions, parked
@@ -56,6 +57,7 @@ def pages(people: Cast) -> Mapping[str, str]:
     first = make.dispatched(people.key, make.REFUND)
     variant = make.item_of(make.variant(people.key, first, {**make.ARGS[make.REFUND], "amount": 900}))
     fact = parked_facts(people)
+    closing, over = key_windows(people)
     return {
         "parked": "/review/parked/",
         "parked-dismissed": "/review/parked/?show=dismissed",
@@ -67,6 +69,8 @@ def pages(people: Cast) -> Mapping[str, str]:
         "unknown": f"/review/{unknown.pk}/",
         "manual-review": f"/review/{sent.pk}/",
         "held": f"/review/{held.pk}/",
+        "key-window-closing": f"/review/{closing.pk}/",
+        "key-window-over": f"/review/{over.pk}/",
         "approved": f"/review/{make.item_of(approved).pk}/",
         "superseded": f"/review/{make.item_of(superseded).pk}/",
         "variant": f"/review/{variant.pk}/",
@@ -82,6 +86,15 @@ def pages(people: Cast) -> Mapping[str, str]:
         "problems": "/problems/",
         "problem": "/problems/on-hold",
     }
+
+
+def key_windows(people: Cast) -> tuple[ReviewItem, ReviewItem]:
+    """One that a provider is about to forget, escalated, and one that it has forgotten."""
+    closing = make.first_sent(make.unknown(people.key), timedelta(hours=23, minutes=52))
+    sweep_once()
+    over = make.unknown(people.key)
+    make.looked_up(over, LookedUpKind.UNAVAILABLE)
+    return make.item_of(closing), make.item_of(make.first_sent(make.fresh(over), timedelta(hours=27)))
 
 
 def parked_facts(people: Cast) -> ParkedFact:

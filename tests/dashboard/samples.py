@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ledger.rules.canonical import canonical_bytes, content_hash
+from ledger.rules.key_window import key_window
+from ledger.rules.next_step import NextStep
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries import ItemPage, QueuePage, QueueRow, Tab
@@ -27,7 +29,7 @@ from review.queries.page import (
     Votes,
     VoteView,
 )
-from review.queries.values import Claim, ContentHash, NextStep, Owner, TenantView
+from review.queries.values import Claim, ContentHash, Owner, TenantView
 from review.queries.words import DECISION_LABELS
 from review.rights import Rights
 
@@ -143,6 +145,7 @@ def item(**changes: object) -> ItemPage:
         entered_state_at=ago(minutes=12),
         due_at=NOW + timedelta(hours=3),
         overdue=False,
+        escalated=None,
         closing=None,
         owner=Owner("north reviewers", None, is_me=False),
         claim=None,
@@ -201,9 +204,9 @@ def _evidence() -> Evidence:
         max_checks=20,
         next_check_at=None,
         idempotency_key="ik_7b1f0c62a9e84d1f",
-        key_first_sent_at=ago(minutes=48),
-        key_window_ends_at=None,
-        key_window_left_s=None,
+        key_window=key_window(
+            idempotent=False, key_ttl_s=0, first_sent_at=ago(minutes=48), generation=1, now=NOW
+        ),
     )
 
 
@@ -278,7 +281,10 @@ def row(number: int, state: State, **changes: object) -> QueueRow:
         entered_state_at=ago(minutes=10 * number),
         due_at=NOW + timedelta(hours=4 - number),
         overdue=number > 3,
-        key_window_ends_at=NOW + timedelta(hours=2) if number % 2 else None,
+        key_window=key_window(
+            idempotent=bool(number % 2), key_ttl_s=10_800, first_sent_at=ago(hours=1), generation=1, now=NOW
+        ),
+        escalated=None,
         next_step=NextStep(
             "look-up", NOW + timedelta(seconds=20), "it is looked up until an answer decides."
         ),

@@ -60,6 +60,7 @@ INCIDENTS: Mapping[str, str] = {
     "r80": "a mark that is there before what it stands for",
     "r82": "one fact in two places, each sure it is the first",
     "r84": "two contrary decisions of which both seem to count",
+    "r85": "an answer for a whole page, put into a part of one",
     "r93": "a deadline that only some of the parts know",
     "r99": "authority asked once and used later",
     "r101": "a name looked for in the whole world instead of behind the wall",

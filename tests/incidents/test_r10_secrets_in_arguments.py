@@ -196,6 +196,15 @@ def test_a_mask_published_later_hides_older_work(vault: Scene) -> None:
     nothing_else_went_wrong(vault)
 
 
+def test_a_reference_made_of_what_is_masked_is_hidden_on_every_page(vault: Scene) -> None:
+    """Its agent may name the result after the arguments, and another attempt's page shows the chain."""
+    leave = approved_and_lost(vault)
+    vault.intent("k1", VAULT, {**ARGS, "list": [{"api_key": "zk00aa11bb22", "name": "first"}]})
+    vault.report(leave, "succeeded", result_ref=f"call-{Y}", provider_request_id=f"req-{Y}")
+    holds_no_secret(pages(vault.people.approver, vault))
+    assert vault.item_page(leave).evidence.result_ref == "call-[masked]"
+
+
 def test_the_search_tells_nothing_about_what_it_may_not_show(vault: Scene) -> None:
     vault.recorded("k1", VAULT, ARGS)
     found = {

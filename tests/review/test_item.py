@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from ledger.approvals import conflicts_of
 from ledger.lifecycle import DecisionRefused, open_run
 from ledger.models import Agent, ApiKey, Attempt, Operation, ReviewItem, Tenant, User
+from ledger.rules.key_window import Protection
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
@@ -84,8 +85,9 @@ class TestWhatItSays:
         assert evidence.lookups_total == 2
         (found,) = evidence.lookups[0].records
         assert (found.reference, found.content, found.data) == ("re_7", "other", '{"amount":7}')
-        assert evidence.key_window_left_s is not None
-        assert 86_000 < evidence.key_window_left_s <= 86_400
+        assert evidence.key_window.protection is Protection.OPEN
+        assert attempt.key_first_sent_at is not None
+        assert evidence.key_window.ends_at == attempt.key_first_sent_at + timedelta(days=1)
 
     def test_the_history_newest_first_and_its_head(self, people: Cast) -> None:
         attempt = make.unknown(people.key)

@@ -241,7 +241,7 @@ class TestRow:
         assert (row.claim.by, row.claim.is_mine) == ("operator", False)
         assert (row.owner.group, row.owner.person) == ("Review desk", None)
         assert row.next_step.at is not None
-        assert row.key_window_ends_at == attempt.key_first_sent_at + timedelta(hours=1)  # type: ignore[operator]
+        assert row.key_window.ends_at == attempt.key_first_sent_at + timedelta(hours=1)  # type: ignore[operator]
 
     def test_every_open_row_says_what_happens_next_and_when(self, people: Cast) -> None:
         for attempt in (make.unknown(people.key), make.for_a_person(people.key), make.held(people.key)):

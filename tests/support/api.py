@@ -41,9 +41,15 @@ class RawAnswer:
 class WebServer:
     """The product's own web server as a process, on a database that exists."""
 
-    def __init__(self, *, database_url: str, log: Path) -> None:
+    def __init__(self, *, database_url: str, log: Path, threads: int = 4) -> None:
         self.port = free_port()
-        self._environment = {**os.environ, "DATABASE_URL": database_url, "LEDGER_ROLE": "web"}
+        self._threads = str(threads)
+        self._environment = {
+            **os.environ,
+            "DATABASE_URL": database_url,
+            "LEDGER_ROLE": "web",
+            "LEDGER_WEB_THREADS": self._threads,
+        }
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -55,7 +61,8 @@ class WebServer:
         command = [
             sys.executable, "-m", "granian", "--interface", "wsgi",
             "--host", "127.0.0.1", "--port", str(self.port),
-            "--workers", "1", "--blocking-threads", "4", "--http", "1", "--no-ws", "config.wsgi:application",
+            "--workers", "1", "--blocking-threads", self._threads, "--http", "1", "--no-ws",
+            "config.wsgi:application",
         ]  # fmt: skip
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)

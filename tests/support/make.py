@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
+import pgtrigger
 from django.db.models import F, QuerySet
 
 from ledger import lifecycle
@@ -19,7 +20,7 @@ from ledger.models import Agent, ApiKey, Attempt, PolicySnapshot, Provider, Revi
 from ledger.policies import publish_policy
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
-from ledger.transactions import durable
+from ledger.transactions import database_clock, durable
 
 _numbers = count(1)
 
@@ -197,6 +198,19 @@ def waited(attempts: QuerySet[Attempt], by: timedelta = timedelta(minutes=1), **
     attempts.update(
         lease_ended_at=F("lease_ended_at") - by, last_negative_at=F("last_negative_at") - by, **columns
     )
+
+
+def first_sent(attempt: Attempt, ago: timedelta) -> Attempt:
+    """Its provider key was shown first so long ago, and its items were opened by then."""
+    first_sent_at = database_clock() - ago
+    with pgtrigger.ignore():  # the time is set once: here it passes
+        Attempt.objects.filter(pk=attempt.pk).update(key_first_sent_at=first_sent_at)
+    earlier = attempt.key_first_sent_at
+    if earlier is not None:
+        ReviewItem.objects.filter(attempt=attempt).update(
+            escalate_at=F("escalate_at") - (earlier - first_sent_at)
+        )
+    return fresh(attempt)
 
 
 def at(item: ReviewItem, **columns: datetime | User | None) -> ReviewItem:

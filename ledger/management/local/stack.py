@@ -175,6 +175,7 @@ class Stack:
             "LEDGER_HOME": str(self.home.path),
             "LEDGER_URL": self.address,
             "LEDGER_ROLE": name,
+            "LEDGER_WEB_THREADS": str(WEB_THREADS),
             "PYTHONUNBUFFERED": "1",
             MARK: str(self.home.path),
         }

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,12 +26,14 @@ ABOUT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Canned:
-    """One answer. A `status` of 0 hangs up instead; `raw` is said in place of the JSON `body`."""
+    """One answer. A `status` of 0 hangs up instead; `raw` is said in place of the JSON `body`; `first` is
+    done before it is given."""
 
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     raw: bytes | None = None
+    first: Callable[[], None] | None = None
 
 
 def directive(name: str, status: int = 200, headers: dict[str, str] | None = None, **more: Any) -> Canned:
@@ -85,6 +88,7 @@ class FakeLedger(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
         self.authorizations: set[str] = set()
+        self.preferences: list[str] = []
         self._queued: dict[str, list[Canned]] = {}
         self._lock = threading.Condition()
 
@@ -121,7 +125,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.authorizations.add(self.headers.get("Authorization", ""))
+        self.server.preferences += self.headers.get_all("Prefer") or []
         canned = self.server.answer(self.command, self.path, json.loads(raw or b"{}"))
+        if canned.first is not None:
+            canned.first()
         if canned.status == 0:
             self.close_connection = True
             return

@@ -55,14 +55,16 @@ def own_database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 
 
 @pytest.fixture(scope="session")
-def server(
-    own_database: str, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[WebServer]:
-    """The web server, started once."""
+def own_database_url(own_database: str, django_db_blocker: DjangoDbBlocker) -> str:
     with django_db_blocker.unblock(), _database_named(own_database):
-        url = database_url_of_tests()
+        return database_url_of_tests()
+
+
+@pytest.fixture(scope="session")
+def server(own_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    """The web server, started once."""
     log: Path = tmp_path_factory.mktemp("web") / "web.log"
-    with WebServer(database_url=url, log=log) as running:
+    with WebServer(database_url=own_database_url, log=log) as running:
         yield running
 
 

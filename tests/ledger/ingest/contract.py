@@ -38,7 +38,9 @@ class Contract:
         media_type = answer.headers["content-type"].partition(";")[0]
         assert media_type in declared["content"], media_type
         self._check_body(declared["content"][media_type]["schema"], answer.json())
-        undeclared = {"retry-after", "idempotent-replayed", "www-authenticate"} & set(answer.headers)
+        undeclared = {"retry-after", "idempotent-replayed", "www-authenticate", "preference-applied"} & set(
+            answer.headers
+        )
         assert undeclared <= {name.lower() for name in declared["headers"]}
 
     def call_of(self, method: str, path: str) -> dict[str, Any] | None:

@@ -92,7 +92,8 @@ def test_the_refusal_says_which_limit_and_how_far(api: Api) -> None:
     assert (refused.json()["reasons"], refused.json()["because"]) == (["budget-exhausted"], [words])
     assert words in refused.json()["detail"]
     event = Event.objects.get(kind="attempt.leave_refused", attempt_id=refused.json()["attempt_id"])
-    assert event.data == {"reasons": ["budget-exhausted"], "because": [words]}
+    said = {"reasons": ["budget-exhausted"], "words": ["The run's budget is used up."]}
+    assert event.data == {**said, "because": [words]}
     assert post_dispatch(api, new_attempt(api, **paying(80, number=4))).status_code == 200
 
 

@@ -220,22 +220,11 @@ def test_when_to_ask_again() -> None:
     assert ask(found(DONE)).check_again_in is None
 
 
-def test_an_outage_calls_nobody_until_the_key_window_is_about_to_close() -> None:
-    def calls(minutes: float | None, **facts: Any) -> bool:
-        ends_at = None if minutes is None else NOW + timedelta(minutes=minutes)
-        return ask(UNAVAILABLE, key_window_ends_at=ends_at, **facts).may_escalate
-
-    assert [calls(minutes) for minutes in (None, 60, 10, 1, 0, -1)] == [
-        False,
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert not calls(1, idempotent=False)
+def test_age_calls_nobody_while_the_provider_is_away() -> None:
     assert ask(found(RUNNING)).may_escalate
-    assert not ask(BLIND).may_escalate
+    assert ask(ABSENT, negatives=0).may_escalate
+    for away in (UNAVAILABLE, BLIND, FAILING):
+        assert not ask(away).may_escalate
 
 
 @pytest.mark.parametrize("records", [(), (DONE,)])
