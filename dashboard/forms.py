@@ -11,6 +11,7 @@ from django.http import HttpRequest
 LONGEST_WHY = 4000
 LONGEST_REFERENCE = 255
 LONGEST_ARGUMENTS = 300_000
+EVIDENCE_MISSING = "Say what it rests on: a provider’s reference, a note, or a look-up."
 
 
 class SignInForm(AuthenticationForm):
@@ -48,7 +49,7 @@ class DecisionForm(forms.Form):
         "Recorded with your name in the history; others decide by it later.",
         missing="Type a reason: it is recorded with the decision.",
     )
-    field_order = ("what", "to", "typed", "reference", "new_provider_key", "rate_per_s", "why")
+    field_order = ("what", "to", "typed", "reference", "look_up", "new_provider_key", "rate_per_s", "why")
 
 
 class ApproveForm(DecisionForm):
@@ -66,16 +67,50 @@ class ApproveForm(DecisionForm):
     )
 
 
-class RejectForm(DecisionForm):
+class EvidenceForm(DecisionForm):
+    """What a person's word rests on: a reference, a note, or a look-up of the ledger's own; at least one."""
+
     reference = forms.CharField(
         required=False,
         max_length=LONGEST_REFERENCE,
         widget=line_input(),
-        label="Provider’s reference, if it happened",
+        label="Provider’s reference",
+        help_text="The id under which the provider has it, for example re_000042. May stay empty.",
+    )
+    look_up = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        label="Attach the transcript of a look-up",
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    why = own_words(
+        "Reason: what you saw, and where",
+        "Recorded with your name as evidence. May stay empty where a reference or a look-up says it.",
+        missing=EVIDENCE_MISSING,
     )
 
+    def __init__(self, *args: Any, look_ups: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = self.fields["look_up"]
+        if isinstance(choices, forms.TypedChoiceField):
+            choices.choices = [("", "None"), *look_ups]
+        if not look_ups:
+            del self.fields["look_up"]
+        self.fields["why"].required = False
 
-class RejectSentForm(RejectForm):
+    def clean(self) -> dict[str, Any]:
+        typed = super().clean() or {}
+        if not self.errors and not any(typed.get(name) for name in ("why", "reference", "look_up")):
+            self.add_error("why", EVIDENCE_MISSING)
+        return typed
+
+
+class RejectForm(DecisionForm):
+    pass
+
+
+class RejectSentForm(EvidenceForm):
     """It was sent: what became of it has to be said, or said to be not known."""
 
     what = forms.ChoiceField(

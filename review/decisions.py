@@ -42,28 +42,48 @@ def approve(
     return durable(decide)
 
 
-def reject(user: User, item_id: str, *, why: str, what: str | None = None, reference: str = "") -> Decided:
+def reject(
+    user: User,
+    item_id: str,
+    *,
+    why: str,
+    what: str | None = None,
+    reference: str = "",
+    look_up_id: int | None = None,
+) -> Decided:
     """Close to sending for ever. `what` is needed once it was sent: happened, did_not or not_known."""
     return as_decider(
         user,
         item_id,
-        lambda: lifecycle.reject(item_id=item_id, by=user, why=why, what=what, reference=reference),
+        lambda: lifecycle.reject(
+            item_id=item_id, by=user, why=why, what=what, reference=reference, look_up_id=look_up_id
+        ),
     )
 
 
-def confirm_happened(user: User, item_id: str, *, why: str, reference: str) -> Decided:
-    """The effect exists; `reference` is the provider's, as evidence."""
+def confirm_happened(
+    user: User, item_id: str, *, why: str, reference: str = "", look_up_id: int | None = None
+) -> Decided:
+    """The effect exists. It rests on at least one of: the note `why`, the provider's reference, a look-up."""
     return as_decider(
         user,
         item_id,
-        lambda: lifecycle.confirm_happened(item_id=item_id, by=user, why=why, reference=reference),
+        lambda: lifecycle.confirm_happened(
+            item_id=item_id, by=user, why=why, reference=reference, look_up_id=look_up_id
+        ),
     )
 
 
-def confirm_did_not_happen(user: User, item_id: str, *, why: str) -> Decided:
-    """The effect does not exist and nothing is to be sent again."""
+def confirm_did_not_happen(
+    user: User, item_id: str, *, why: str, reference: str = "", look_up_id: int | None = None
+) -> Decided:
+    """The effect does not exist and nothing is to be sent again; it rests on what the other one does."""
     return as_decider(
-        user, item_id, lambda: lifecycle.confirm_did_not_happen(item_id=item_id, by=user, why=why)
+        user,
+        item_id,
+        lambda: lifecycle.confirm_did_not_happen(
+            item_id=item_id, by=user, why=why, reference=reference, look_up_id=look_up_id
+        ),
     )
 
 
@@ -112,7 +132,7 @@ def require_approver(user: User, entry: Entry) -> None:
     attempt = entry.item.attempt
     if not entry.rights.may_approve(attempt.tool, effect_now(attempt)):
         raise missing_right(entry.tenant, "approve_sends")
-    conflict = conflicts(attempt).get(user.pk)
+    conflict = conflicts(attempt, now=entry.now).get(user.pk)
     if conflict is not None:
         raise NotPermitted(
             f"{conflict} Somebody else has to approve it.", granted_by=administrators(entry.tenant)

@@ -48,6 +48,7 @@ from ledger.lifecycle.values import (
     Told,
     UnknownObject,
 )
+from ledger.lifecycle.voiding import end_changed_votes, has_changed_votes
 from ledger.lifecycle.waiting import keep_waiting
 
 __all__ = [
@@ -80,11 +81,13 @@ __all__ = [
     "declare_worker_dead",
     "dismiss_parked",
     "end_approval",
+    "end_changed_votes",
     "end_send_lease",
     "end_wait_for_agent",
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "has_changed_votes",
     "join_late",
     "keep_waiting",
     "note",

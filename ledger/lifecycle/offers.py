@@ -10,8 +10,10 @@ from ledger.approvals import Binding, binding_of, open_votes
 from ledger.authority import key_window_ends_at
 from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.possible import is_closed_to, why_not
+from ledger.lifecycle.statements import needed_for, standing_statements
 from ledger.models import Attempt, ReviewItem
 from ledger.policies import InForce, rule_of, rule_of_next_send
+from ledger.rules.statements import Says
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
@@ -105,6 +107,25 @@ def _line(text: str) -> Consequence:
     return lambda _case, _attempt: text
 
 
+def _statement(says: Says, alone: str) -> Consequence:
+    """Of a dangerous effect one word settles nothing: whose stands already, and what a second one does."""
+
+    def consequence(_case: Case, attempt: Attempt) -> str:
+        if not attempt.was_sent or needed_for(attempt) == 1:
+            return alone
+        others = standing_statements(attempt)
+        if not others:
+            return f"{alone} Settles nothing until a second person says the same."
+        names = " and ".join(f"{one.by.get_username()} says it {_SAYS[Says(one.says)]}" for one in others)
+        agrees = any(one.says == says for one in others)
+        return f"{alone} {names}: {'a second person settles it' if agrees else 'this contradicts them'}."
+
+    return consequence
+
+
+_SAYS = {Says.HAPPENED: "happened", Says.DID_NOT: "did not"}
+
+
 def _correct_consequence(_case: Case, attempt: Attempt) -> str:
     stays = "stays as it is, and must be settled before" if attempt.was_sent else "is replaced before"
     return (
@@ -115,11 +136,11 @@ def _correct_consequence(_case: Case, attempt: Attempt) -> str:
 _CONSEQUENCES: Mapping[DecisionKind, Consequence] = {
     DecisionKind.APPROVE: _approve_consequence,
     DecisionKind.REJECT: _reject_consequence,
-    DecisionKind.CONFIRM_HAPPENED: _line(
-        "Records that it happened, with the provider's reference you give. Sends nothing."
+    DecisionKind.CONFIRM_HAPPENED: _statement(
+        Says.HAPPENED, "Records that it happened, with the evidence you give. Sends nothing."
     ),
-    DecisionKind.CONFIRM_DID_NOT: _line(
-        "Records on your word that it did not happen: FAILED for ever. Sends nothing."
+    DecisionKind.CONFIRM_DID_NOT: _statement(
+        Says.DID_NOT, "Records on your word that it did not happen: FAILED for ever. Sends nothing."
     ),
     DecisionKind.RECHECK: _line("Asks the provider once more, now. Sends nothing."),
     DecisionKind.RELINK_ARGUMENTS: _correct_consequence,

@@ -1,4 +1,5 @@
-"""What time alone brings: leases that ran out, approvals that expired, work its agent never came for."""
+"""What time alone brings: leases that ran out, approvals that expired or whose ground has changed, work its
+agent never came for."""
 
 from __future__ import annotations
 
@@ -7,8 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from ledger.lifecycle import end_approval, end_send_lease, end_wait_for_agent, join_late
-from ledger.models import Approval, Attempt
+from django.db.models import Q
+
+from ledger.lifecycle import (
+    end_approval,
+    end_changed_votes,
+    end_send_lease,
+    end_wait_for_agent,
+    has_changed_votes,
+    join_late,
+)
+from ledger.models import Approval, Attempt, Vote
 from ledger.pulses import beat
 from ledger.queries.parked import operations_with_parked_facts
 from ledger.reconciliation.apart import apart, unless_locked
@@ -16,16 +26,20 @@ from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 
 BATCH = 200
+ASKED_AGAIN = 50
+"""Of so many attempts with votes a pass asks whether they still stand; leave asks it of each, anyway."""
 
 
 @dataclass(frozen=True)
 class SweepReport:
-    """How many of each one pass ended; `joined`: operations whose parked facts it applied."""
+    """How many of each one pass ended; `joined`: operations whose parked facts it applied; `voided`: attempts
+    whose votes no longer stood."""
 
     leases: int
     approvals: int
     not_started: int
     joined: int
+    voided: int
 
 
 def sweep_once(*, at_most: int = BATCH) -> SweepReport:
@@ -37,6 +51,7 @@ def sweep_once(*, at_most: int = BATCH) -> SweepReport:
         approvals=_each(_approvals_over(now, at_most), lambda pk: end_approval(attempt_id=pk)),
         not_started=_each(_never_started(now, at_most), lambda pk: end_wait_for_agent(attempt_id=pk)),
         joined=sum(map(_join, operations_with_parked_facts(at_most))),
+        voided=_each(_votes_changed(now), lambda pk: end_changed_votes(attempt_id=pk)),
     )
     beat("sweep")
     return report
@@ -58,6 +73,17 @@ def _leases_over(now: datetime, at_most: int) -> list[str]:
 def _approvals_over(now: datetime, at_most: int) -> list[str]:
     over = Approval.objects.filter(used_at=None, voided_at=None, expires_at__lte=now)
     return list(over.order_by("expires_at").values_list("attempt_id", flat=True)[:at_most])
+
+
+def _votes_changed(now: datetime) -> list[str]:
+    """Attempts whose votes or approval no longer stand, among some of those that have any."""
+    open_votes = Q(approval=None, voided_at=None, expires_at__gt=now)
+    waiting = Q(approval__isnull=False, approval__used_at=None, approval__voided_at=None)
+    voted = Vote.objects.filter(open_votes | waiting).values("attempt")
+    asked = Attempt.objects.filter(pk__in=voted).select_related(
+        "operation", "policy", "agent__owner", "agent__tenant"
+    )
+    return [attempt.pk for attempt in asked.order_by("?")[:ASKED_AGAIN] if has_changed_votes(attempt)]
 
 
 def _never_started(now: datetime, at_most: int) -> list[str]:

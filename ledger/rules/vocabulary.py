@@ -95,6 +95,8 @@ class EventKind(StrEnum):
     TAKEN_OVER = "review.taken_over"
     NOTED = "review.noted"
     VOTED = "review.voted"
+    VOTE_VOIDED = "review.vote_voided"
+    STATED = "review.stated"
     DECIDED = "review.decided"
     APPROVAL_VOIDED = "approval.voided"
     APPROVAL_GIVEN = "approval.given"

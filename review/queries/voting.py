@@ -135,7 +135,9 @@ def counts(vote: Vote, binding: Binding | None, now: datetime) -> bool:
 
 
 def still_means(vote: Vote, binding: Binding) -> bool:
-    """Is this vote's digest the one that what holds now would give it?"""
+    """Is this vote's digest the one that what holds now would give it, under a rule that never changed?"""
+    if vote.policy_id < binding.since:
+        return False
     as_given = replace(binding, meaning=vote.meaning, generation=vote.generation)
     return as_given.digest(approver_id=vote.approver_id, expires_at=vote.expires_at) == vote.digest
 
@@ -169,6 +171,19 @@ def _approvals(votes: Sequence[Vote], now: datetime) -> tuple[ApprovalView, ...]
     approvals = {vote.approval.pk: vote.approval for vote in votes if vote.approval is not None}
     newest_first = sorted(approvals.values(), key=lambda approval: approval.approved_at, reverse=True)
     return tuple(_approval_view(approval, votes, now) for approval in newest_first)
+
+
+def with_earlier(votes: Votes, attempt: Attempt, chain: Sequence[Attempt], now: datetime) -> Votes:
+    """Adds the approvals of the operation's other attempts: one query, none where there is no other."""
+    numbers = {other.pk: other.number for other in chain if other.pk != attempt.pk}
+    if not numbers:
+        return votes
+    given = Vote.objects.filter(attempt__in=numbers, approval__isnull=False)
+    cast = list(given.select_related("approval", "approver").order_by("at", "pk"))
+    of_attempt = {vote.approval_id: vote.attempt_id for vote in cast}
+    earlier = _approvals(cast, now)
+    numbered = (replace(one, attempt_number=numbers[of_attempt[one.approval_id]]) for one in earlier)
+    return replace(votes, earlier=tuple(numbered))
 
 
 def _approval_view(approval: Approval, votes: Sequence[Vote], now: datetime) -> ApprovalView:

@@ -21,6 +21,7 @@ from ledger.queries.invariants import (
     delivery_states,
     history,
     parked,
+    statements,
     system,
     tenancy,
 )
@@ -37,6 +38,7 @@ INVARIANTS: list[Check] = [
     *budgets.CHECKS,
     *history.CHECKS,
     *parked.CHECKS,
+    *statements.CHECKS,
     *tenancy.CHECKS,
     *OF_THE_SYSTEM,
 ]
