@@ -13,6 +13,7 @@ from dashboard.forms import (
     DecisionForm,
     EvidenceForm,
     NoteForm,
+    OperationForm,
     ReferenceForm,
     RejectForm,
     RejectSentForm,
@@ -97,6 +98,17 @@ ASKS: Mapping[DecisionKind, Ask] = {
         ReferenceForm,
         weight="main",
     ),
+    K.RELINK_OPERATION: Ask(
+        lambda user, item_id, typed: decisions.relink_operation(
+            user, item_id, why=typed["why"], target_key=typed["target_key"], new=typed["new"]
+        ),
+        OperationForm,
+        weight="grave",
+    ),
+    K.INTENDED_REPEAT: Ask(
+        lambda user, item_id, typed: decisions.intended_repeat(user, item_id, why=typed["why"]),
+        weight="main",
+    ),
     K.CONFLICT_HAPPENED: Ask(_conflict("happened"), ReferenceForm, weight="main"),
     K.CONFLICT_DUPLICATE: Ask(_conflict("duplicate"), weight="grave"),
     K.CONFLICT_STANDS: Ask(_conflict("stands"), weight="main"),
@@ -127,6 +139,8 @@ def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> 
         stating = RejectSentForm if kind is K.REJECT else EvidenceForm
         return stating(typed, look_ups=_look_ups(page))
     form = ask.form(typed, initial=_initial(page))
+    if kind is K.RELINK_OPERATION and was_sent(page):
+        form.fields["new"].disabled = True
     if kind is K.APPROVE and not (was_sent(page) and page.provider_keeps_keys):
         del form.fields["new_provider_key"]  # nothing was sent yet, or the provider honours no key
     return form

@@ -11,7 +11,6 @@ from django.http import HttpRequest
 LONGEST_WHY = 4000
 LONGEST_REFERENCE = 255
 LONGEST_ARGUMENTS = 300_000
-EVIDENCE_MISSING = "Say what it rests on: a provider’s reference, a note, or a look-up."
 
 
 class SignInForm(AuthenticationForm):
@@ -49,14 +48,36 @@ class DecisionForm(forms.Form):
         "Recorded with your name in the history; others decide by it later.",
         missing="Type a reason: it is recorded with the decision.",
     )
-    field_order = ("what", "to", "typed", "reference", "look_up", "new_provider_key", "rate_per_s", "why")
+    field_order = (
+        "what",
+        "to",
+        "typed",
+        "target_key",
+        "new",
+        "reference",
+        "look_up",
+        "new_provider_key",
+        "rate_per_s",
+        "why",
+    )
 
 
 class ApproveForm(DecisionForm):
-    """`shown_digest` is what the person saw, `shown_meaning` its words: to show what has changed since."""
+    """`shown_digest` is what the person saw, `shown_meaning` its words: to show what has changed since.
+
+    `password` and `press` are asked where the sign-in is not fresh and the effect is dangerous.
+    """
 
     shown_digest = forms.CharField(widget=forms.HiddenInput, max_length=200)
     shown_meaning = forms.CharField(widget=forms.HiddenInput, required=False, strip=False)
+    password = forms.CharField(
+        strip=False,
+        widget=forms.PasswordInput(attrs={"class": "form-control", "autocomplete": "current-password"}),
+        label="Your password",
+        help_text="You signed in more than 5 minutes ago, and this is a dangerous effect.",
+        error_messages={"required": "Type your password again: this is a dangerous effect."},
+    )
+    press = forms.CharField(widget=forms.HiddenInput, required=False, max_length=100)
     new_provider_key = forms.BooleanField(
         required=False,
         label="Send with a new provider key",
@@ -68,7 +89,7 @@ class ApproveForm(DecisionForm):
 
 
 class EvidenceForm(DecisionForm):
-    """What a person's word rests on: a reference, a note, or a look-up of the ledger's own; at least one."""
+    """What a person's word rests on: their own note, the provider's reference, a look-up of the ledger."""
 
     reference = forms.CharField(
         required=False,
@@ -85,9 +106,9 @@ class EvidenceForm(DecisionForm):
         widget=forms.Select(attrs={"class": "form-select"}),
     )
     why = own_words(
-        "Reason: what you saw, and where",
-        "Recorded with your name as evidence. May stay empty where a reference or a look-up says it.",
-        missing=EVIDENCE_MISSING,
+        "Reason",
+        "What you saw, and where: recorded with your name as evidence.",
+        missing="Type a reason: it is recorded with the decision.",
     )
 
     def __init__(self, *args: Any, look_ups: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
@@ -97,13 +118,6 @@ class EvidenceForm(DecisionForm):
             choices.choices = [("", "None"), *look_ups]
         if not look_ups:
             del self.fields["look_up"]
-        self.fields["why"].required = False
-
-    def clean(self) -> dict[str, Any]:
-        typed = super().clean() or {}
-        if not self.errors and not any(typed.get(name) for name in ("why", "reference", "look_up")):
-            self.add_error("why", EVIDENCE_MISSING)
-        return typed
 
 
 class RejectForm(DecisionForm):
@@ -157,6 +171,21 @@ class ArgumentsForm(DecisionForm):
         label="Corrected arguments",
         help_text="One JSON object, stored in canonical form. What changes is shown before it is recorded.",
         error_messages={"required": "Type the corrected arguments as one JSON object."},
+    )
+
+
+class OperationForm(DecisionForm):
+    target_key = forms.CharField(
+        max_length=255,
+        widget=line_input(),
+        label="Key of the operation it belongs to",
+        help_text="Of the same tenant and tool; see the candidates above.",
+        error_messages={"required": "Name the operation by its key."},
+    )
+    new = forms.BooleanField(
+        required=False,
+        label="Open a new operation under this key",
+        help_text="Only for what was never sent: the new operation holds it for an approval of its own.",
     )
 
 

@@ -115,6 +115,20 @@ def relink_record(user: User, item_id: str, *, why: str, reference: str) -> Deci
     )
 
 
+def relink_operation(user: User, item_id: str, *, why: str, target_key: str, new: bool = False) -> Decided:
+    """Name the operation this belongs to; `new`: one that does not exist yet, for what was never sent."""
+    return as_decider(
+        user,
+        item_id,
+        lambda: lifecycle.relink_operation(item_id=item_id, by=user, why=why, target_key=target_key, new=new),
+    )
+
+
+def intended_repeat(user: User, item_id: str, *, why: str) -> Decided:
+    """A suspected duplicate that was meant; it still needs its approval."""
+    return as_decider(user, item_id, lambda: lifecycle.intended_repeat(item_id=item_id, by=user, why=why))
+
+
 def decide_conflict(user: User, item_id: str, *, why: str, answer: str, reference: str = "") -> Decided:
     """Answer a contradiction of a final state: happened, duplicate or stands."""
     return as_decider(

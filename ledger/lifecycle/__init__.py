@@ -24,7 +24,8 @@ from ledger.lifecycle.outcomes import (
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
 from ledger.lifecycle.parked_notes import dismiss_parked, note_parked
 from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
-from ledger.lifecycle.relinking import relink_arguments, relink_record
+from ledger.lifecycle.relinking import intended_repeat, relink_arguments, relink_record
+from ledger.lifecycle.relinking_operations import relink_operation
 from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
 from ledger.lifecycle.standing import standing_of
 from ledger.lifecycle.timers import end_approval, end_send_lease, end_wait_for_agent
@@ -88,6 +89,7 @@ __all__ = [
     "give_leave",
     "give_leave_to_ledger",
     "has_changed_votes",
+    "intended_repeat",
     "join_late",
     "keep_waiting",
     "note",
@@ -104,6 +106,7 @@ __all__ = [
     "reject",
     "release",
     "relink_arguments",
+    "relink_operation",
     "relink_record",
     "standing_of",
     "take_outcome",

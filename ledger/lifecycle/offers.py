@@ -42,6 +42,8 @@ def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
 
 def _kinds(item: ReviewItem, attempt: Attempt) -> tuple[DecisionKind, ...]:
     """A contradicted final state is only decided as a conflict; any other one in every way."""
+    if item.reason == ReviewReason.SUSPECTED_DUPLICATE:
+        return (DecisionKind.INTENDED_REPEAT, *_ORDINARY)
     if item.reason != ReviewReason.CONFLICTING_EVIDENCE:
         return _ORDINARY
     return _CONFLICT if attempt.is_final else (*_ORDINARY, DecisionKind.CONFLICT_DUPLICATE)
@@ -147,6 +149,12 @@ _CONSEQUENCES: Mapping[DecisionKind, Consequence] = {
     DecisionKind.RELINK_RECORD: _line(
         "Ties this attempt to the provider's record you name and looks it up at once. Sends nothing."
     ),
+    DecisionKind.RELINK_OPERATION: _line(
+        "Ends this attempt: what becomes of the operation you name is its answer, too. Sends nothing."
+    ),
+    DecisionKind.INTENDED_REPEAT: _line(
+        "Records that it is meant to happen once more; it still needs an approval. Sends nothing."
+    ),
     DecisionKind.CONFLICT_HAPPENED: _line(
         "Records that this attempt happened after all, with the reference you give. Sends nothing."
     ),
@@ -161,4 +169,4 @@ _CONFLICT = (
     DecisionKind.CONFLICT_DUPLICATE,
     DecisionKind.CONFLICT_STANDS,
 )
-_ORDINARY = tuple(kind for kind in _CONSEQUENCES if kind not in _CONFLICT)
+_ORDINARY = tuple(kind for kind in _CONSEQUENCES if kind not in (*_CONFLICT, DecisionKind.INTENDED_REPEAT))

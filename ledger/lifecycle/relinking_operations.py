@@ -19,6 +19,8 @@ from ledger.rules.states import Outcome, State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 from ledger.transactions import require_transaction
 
+LONGEST_KEY = 255
+
 
 def relink_operation(*, item_id: str, by: User, why: str, target_key: str, new: bool = False) -> Decided:
     """The attempt becomes SUPERSEDED and its operation mirrors the one of `target_key`, unless another of its
@@ -93,12 +95,14 @@ def _leads_to(start: str, wanted: str) -> bool:
 
 def _new_target(desk: Desk, key: str) -> Operation:
     refuse_unless(
-        not desk.attempt.was_sent, "target-unknown", "This was sent: it can only belong to what exists already."
+        not desk.attempt.was_sent,
+        "target-unknown",
+        "This was sent: it can only belong to what exists already.",
     )
     refuse_unless(
-        key.isprintable() and 0 < len(key) <= Operation._meta.get_field("operation_key").max_length,  # noqa: SLF001
+        key.isprintable() and 0 < len(key) <= LONGEST_KEY,
         "target-unreadable",
-        "An operation key is 1 to 255 printable characters.",
+        f"An operation key is 1 to {LONGEST_KEY} printable characters.",
     )
     source = desk.case.operation
     try:

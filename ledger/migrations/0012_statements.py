@@ -6,6 +6,25 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
+DECISIONS = (
+    "approve",
+    "reject",
+    "confirm_happened",
+    "confirm_did_not_happen",
+    "relink_arguments",
+    "relink_record",
+    "relink_operation",
+    "intended_repeat",
+    "recheck",
+    "conflict_happened",
+    "conflict_duplicate",
+    "conflict_stands",
+    "assign",
+    "claim",
+    "release",
+    "take_over",
+    "note",
+)
 REFERENCES = (
     ("decision_id", "ledger_decision"),
     ("attempt_id", "ledger_attempt"),
@@ -218,6 +237,11 @@ class Migration(migrations.Migration):
                     when="BEFORE",
                 ),
             ),
+        ),
+        migrations.AlterField(
+            model_name="decision",
+            name="kind",
+            field=models.CharField(choices=[(kind, kind) for kind in DECISIONS], max_length=32),
         ),
         *(_wall(*reference) for reference in REFERENCES),
     ]

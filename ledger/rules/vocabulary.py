@@ -128,6 +128,7 @@ class DecisionKind(StrEnum):
     RELINK_ARGUMENTS = "relink_arguments"
     RELINK_RECORD = "relink_record"
     RELINK_OPERATION = "relink_operation"
+    INTENDED_REPEAT = "intended_repeat"
     RECHECK = "recheck"
     CONFLICT_HAPPENED = "conflict_happened"
     CONFLICT_DUPLICATE = "conflict_duplicate"

@@ -85,6 +85,8 @@ def _superseded(attempt: Attempt, deciding: Sequence[Decision]) -> str:
     )
     if used:
         return _approved(attempt, deciding)
+    if _last(deciding) == _K.RELINK_OPERATION:
+        return f"relinked to {deciding[0].data['target_key']} by {_by(deciding)}"
     words = {
         _K.RELINK_ARGUMENTS.value: "corrected by {}",
         _K.CONFLICT_DUPLICATE.value: "recorded as a duplicate by {}",

@@ -225,6 +225,7 @@ class Ballot:
     meaning: str
     meaning_segments: tuple[Segment, ...]
     expires_at: datetime
+    dangerous: bool = False  # a payment, deletion or deployment: wants a fresh sign-in
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ledger.approvals import Binding
+from ledger.approvals import Binding, is_dangerous
 from ledger.models import Approval, Attempt, Decision, PolicySnapshot, User, Vote
 from ledger.policies import current_snapshots, policy_of
 from ledger.rules.authority import ApprovalFacts, Reason
@@ -113,6 +113,7 @@ def ballot_of(binding: Binding | None, now: datetime) -> Ballot | None:
         meaning=binding.meaning,
         meaning_segments=marked_text(binding.meaning),
         expires_at=now + timedelta(seconds=binding.vote_life_s),
+        dangerous=is_dangerous(binding.attempt),
     )
 
 

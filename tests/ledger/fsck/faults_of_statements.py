@@ -1,11 +1,22 @@
-"""Faults in what people said became of something sent."""
+"""Faults in what people said became of something sent, and in what was relinked."""
 
 from __future__ import annotations
 
-from ledger.queries.invariants import statements
+from ledger.queries.invariants import relinks, statements
 from tests.ledger.fsck.fault import Fault
 
 STATEMENTS = (
+    Fault(
+        relinks.relinked_attempts_are_superseded_for_the_same_tool,
+        "recorded",
+        "UPDATE ledger_attempt SET relinked_to_id = %(operation_confirmed)s WHERE id = %(recorded)s",
+    ),
+    Fault(
+        relinks.relinks_never_lead_back,
+        "operation:confirmed",
+        "UPDATE ledger_attempt SET relinked_to_id = %(operation_confirmed)s WHERE id = %(recorded)s; "
+        "UPDATE ledger_attempt SET relinked_to_id = %(operation_recorded)s WHERE id = %(confirmed)s",
+    ),
     Fault(
         statements.words_that_settled_were_said_by_enough_people,
         "paid_by_word",
