@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.auth import authenticate
+from django.contrib.auth import authenticate, update_session_auth_hash
 from django.contrib.auth.signals import user_logged_in
 from django.dispatch import receiver
 from django.http import HttpRequest
@@ -82,6 +82,10 @@ def _is_asked(request: Request, found: ItemPage) -> bool:
 
 
 def _knows_password(request: Request, password: str) -> bool:
-    """Asked the way a sign-in is, so that guesses are counted and slowed down as there."""
+    """Asked the way a sign-in is, so that guesses are counted and slowed down as there. A password that is
+    stored in a newer form on the way keeps its person signed in."""
     known = authenticate(request, username=request.user.get_username(), password=password)
-    return isinstance(known, User) and known.pk == request.user.pk
+    if not isinstance(known, User) or known.pk != request.user.pk:
+        return False
+    update_session_auth_hash(request, known)
+    return True

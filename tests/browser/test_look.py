@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from ledger import lifecycle
 from ledger.fsck import kept, run_fsck
 from ledger.lifecycle import OutcomeReport, Told
-from ledger.models import FsckForm, FsckRun, ParkedFact
+from ledger.models import FsckForm, FsckRun, ParkedFact, ReviewItem
 from ledger.models.ids import attempt_id
 from ledger.rules.reconcile import LookedUpKind
 from ledger.transactions import durable
@@ -75,6 +75,9 @@ def pages(people: Cast) -> Mapping[str, str]:
         "reject": f"/review/{sent.pk}/reject/",
         "confirm-happened": f"/review/{sent.pk}/confirm-happened/",
         "relink": f"/review/{held.pk}/relink-arguments/",
+        "relink-operation": f"/review/{sent.pk}/relink-operation/",
+        "duplicates": "/review/duplicates/",
+        "statements": f"/review/{said_by_one(people).pk}/",
         "assign": f"/review/{held.pk}/assign/",
         "arguments": f"/review/{sent.pk}/arguments/",
         "nothing-here": "/review/rev_nothing/",
@@ -82,6 +85,13 @@ def pages(people: Cast) -> Mapping[str, str]:
         "problems": "/problems/",
         "problem": "/problems/on-hold",
     }
+
+
+def said_by_one(people: Cast) -> ReviewItem:
+    """A refund of which one person says that it happened."""
+    refund = make.item_of(make.unknown(people.key, make.REFUND, args={**make.ARGS[make.REFUND], "amount": 7}))
+    decisions.confirm_happened(people.operator, refund.pk, why="seen in their console", reference="re_7")
+    return refund
 
 
 def parked_facts(people: Cast) -> ParkedFact:
