@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 
 from ledger.authority import authority_for_leave, keys_of
@@ -193,6 +194,11 @@ def test_consumed_though_nothing_was_sent(people: Cast, held: Attempt) -> None:
 
 class TestReauthenticationThatReplays:
     """The password again after 5 minutes; a form that decided once, or is of something else, never does."""
+
+    @pytest.fixture(autouse=True)
+    def cheap_passwords(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Still stored in a newer form when they are asked for, as those of old accounts are."""
+        monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 2)
 
     @pytest.fixture
     def browser(self, people: Cast) -> Client:
