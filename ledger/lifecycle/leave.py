@@ -202,7 +202,7 @@ def _problem(ask: _Ask) -> LeaveProblem | None:
 def _approval_taken_back(ask: _Ask) -> LeaveRefused | None:
     """What was approved and is no more is refused with the reason, as if the approval were still there."""
     lapsed = lapsed_approval(ask.case, ask.attempt) if ask.attempt.state in OPEN_QUESTION else None
-    return None if lapsed is None else _check_authority(ask, lapsed)
+    return None if lapsed is None else _authority(ask, lapsed)
 
 
 def _follow_rule(ask: _Ask) -> LeaveRefused | None:
@@ -217,12 +217,16 @@ def _follow_rule(ask: _Ask) -> LeaveRefused | None:
     return _refused(ask, LeaveProblem.ON_HOLD) if attempt.is_held or nothing_to_send else None
 
 
-def _check_authority(ask: _Ask, lapsed: ApprovalFacts | None = None) -> LeaveRefused | None:
+def _check_authority(ask: _Ask) -> LeaveRefused | None:
+    return _authority(ask, ask.case.approvals.get(ask.attempt.pk))
+
+
+def _authority(ask: _Ask, approval: Approval | ApprovalFacts | None) -> LeaveRefused | None:
     authority = authority_for_leave(
         ask.case.operation,
         ask.attempt,
         keys=ask.keys,
-        approval=lapsed or ask.case.approvals.get(ask.attempt.pk),
+        approval=approval,
         needs_approval=needs_approval(ask.attempt),
         now=ask.case.now,
     )

@@ -3,12 +3,11 @@ agent never came for."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-
-from django.db.models import Q
 
 from ledger.lifecycle import (
     end_approval,
@@ -77,13 +76,14 @@ def _approvals_over(now: datetime, at_most: int) -> list[str]:
 
 def _votes_changed(now: datetime) -> list[str]:
     """Attempts whose votes or approval no longer stand, among some of those that have any."""
-    open_votes = Q(approval=None, voided_at=None, expires_at__gt=now)
-    waiting = Q(approval__isnull=False, approval__used_at=None, approval__voided_at=None)
-    voted = Vote.objects.filter(open_votes | waiting).values("attempt")
-    asked = Attempt.objects.filter(pk__in=voted).select_related(
+    waiting = Approval.objects.filter(used_at=None, voided_at=None).values_list("attempt_id")
+    open_votes = Vote.objects.filter(approval=None, voided_at=None, expires_at__gt=now)
+    voted = [pk for (pk,) in waiting.union(open_votes.values_list("attempt_id"))]
+    some = random.sample(voted, min(len(voted), ASKED_AGAIN))
+    asked = Attempt.objects.filter(pk__in=some).select_related(
         "operation", "policy", "agent__owner", "agent__tenant"
     )
-    return [attempt.pk for attempt in asked.order_by("?")[:ASKED_AGAIN] if has_changed_votes(attempt)]
+    return [attempt.pk for attempt in asked if has_changed_votes(attempt)]
 
 
 def _never_started(now: datetime, at_most: int) -> list[str]:

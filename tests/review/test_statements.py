@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from guardian.shortcuts import remove_perm
 
-from ledger.lifecycle import DecisionRefused, LeaveRefused
+from ledger.lifecycle import Decided, DecisionRefused, LeaveRefused
 from ledger.models import Approval, Attempt, Decision, Event, ReviewItem, Statement, User
 from ledger.queries.invariants import findings
 from ledger.queries.numbers import numbers
@@ -21,6 +23,7 @@ from tests.support import make
 from tests.support.cast import Cast
 
 WHY = "I looked it up myself"
+Say = Callable[..., Decided]
 FOUND = Record(reference="re_9", content="same", state="done", data={})
 
 
@@ -50,7 +53,7 @@ def counted(name: str) -> dict[str, float]:
 
 class TestEvidence:
     @pytest.mark.parametrize("say", [decisions.confirm_happened, decisions.confirm_did_not_happen])
-    def test_nothing_at_all_is_refused(self, people: Cast, ticket: ReviewItem, say) -> None:  # type: ignore[no-untyped-def]
+    def test_nothing_at_all_is_refused(self, people: Cast, ticket: ReviewItem, say: Say) -> None:
         with pytest.raises(DecisionRefused) as refused:
             say(people.operator, ticket.pk, why="  ")
         assert refused.value.code == "evidence-required"
@@ -92,8 +95,8 @@ class TestDangerousEffects:
         self,
         people: Cast,
         refund: ReviewItem,
-        say,
-        settled: State,  # type: ignore[no-untyped-def]
+        say: Say,
+        settled: State,
     ) -> None:
         decided = say(people.operator, refund.pk, why=WHY, reference="re_1")
         assert (decided.state, decided.event.kind) == (State.UNKNOWN, EventKind.STATED)
