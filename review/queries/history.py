@@ -64,10 +64,12 @@ def provider_of(attempt: Attempt, rule: Rule) -> Provider | None:
     return Provider.objects.filter(tenant_id=attempt.tenant_id, name=rule.provider).first()
 
 
-def decisions_of(attempt: Attempt) -> list[Decision]:
-    """Every decision about an attempt, newest first, with the votes and statements they are; one query."""
+def decisions_of(operation: Operation) -> list[Decision]:
+    """Every decision about an operation's attempts, newest first, with the votes and statements they are; one
+    query."""
     related = ("by", "vote__approver", "vote__approval", "statement__look_up")
-    return list(attempt.decisions.select_related(*related).order_by("-at", "-pk"))
+    decided = Decision.objects.filter(attempt__operation=operation)
+    return list(decided.select_related(*related).order_by("-at", "-pk"))
 
 
 def decision_view(decision: Decision) -> DecisionView:

@@ -104,7 +104,9 @@ def item_arguments(user: User, item_id: str) -> Arguments:
 def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
     rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt, now=now)
-    standpoint, decisions = standpoint_of(attempt, rule=rule, now=now), decisions_of(attempt)
+    standpoint, decisions = standpoint_of(attempt, rule=rule, now=now), decisions_of(attempt.operation)
+    earlier = cast_votes([one for one in decisions if one.attempt_id != attempt.pk])
+    decisions = [one for one in decisions if one.attempt_id == attempt.pk]
     every_vote = cast_votes(decisions)
     votes = votes_of(attempt, every_vote, binding, people, barred, now)
     approval = waiting_approval(every_vote)
@@ -123,7 +125,7 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         case=case,
         people=people,
         barred=barred,
-        votes=with_earlier(votes, attempt, case.attempts, now),
+        votes=with_earlier(votes, earlier, case.attempts, now),
         decisions=decisions,
     )
 

@@ -174,13 +174,9 @@ def _approvals(votes: Sequence[Vote], now: datetime) -> tuple[ApprovalView, ...]
     return tuple(_approval_view(approval, votes, now) for approval in newest_first)
 
 
-def with_earlier(votes: Votes, attempt: Attempt, chain: Sequence[Attempt], now: datetime) -> Votes:
-    """Adds the approvals of the operation's other attempts: one query, none where there is no other."""
-    numbers = {other.pk: other.number for other in chain if other.pk != attempt.pk}
-    if not numbers:
-        return votes
-    given = Vote.objects.filter(attempt__in=numbers, approval__isnull=False)
-    cast = list(given.select_related("approval", "approver").order_by("at", "pk"))
+def with_earlier(votes: Votes, cast: Sequence[Vote], attempts: Sequence[Attempt], now: datetime) -> Votes:
+    """Adds the approvals that `cast`, the votes for other attempts of the operation, made."""
+    numbers = {attempt.pk: attempt.number for attempt in attempts}
     of_attempt = {vote.approval_id: vote.attempt_id for vote in cast}
     earlier = _approvals(cast, now)
     numbered = (replace(one, attempt_number=numbers[of_attempt[one.approval_id]]) for one in earlier)
