@@ -5,3 +5,6 @@ from django.apps import AppConfig
 
 class DashboardConfig(AppConfig):
     name = "dashboard"
+
+    def ready(self) -> None:
+        from dashboard import reauthentication  # noqa: F401, PLC0415 - it listens to sign-ins

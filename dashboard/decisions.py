@@ -11,7 +11,9 @@ from dashboard.forms import (
     ArgumentsForm,
     AssignForm,
     DecisionForm,
+    EvidenceForm,
     NoteForm,
+    OperationForm,
     ReferenceForm,
     RejectForm,
     RejectSentForm,
@@ -56,26 +58,26 @@ def _approve(user: User, item_id: str, typed: Typed) -> Decided:
 
 def _reject(user: User, item_id: str, typed: Typed) -> Decided:
     return decisions.reject(
-        user, item_id, why=typed["why"], what=typed.get("what"), reference=typed.get("reference", "")
+        user,
+        item_id,
+        why=typed["why"],
+        what=typed.get("what"),
+        reference=typed.get("reference", ""),
+        look_up_id=typed.get("look_up"),
+    )
+
+
+def _state(say: Callable[..., Decided]) -> Press:
+    return lambda user, item_id, typed: say(
+        user, item_id, why=typed["why"], reference=typed["reference"], look_up_id=typed.get("look_up")
     )
 
 
 ASKS: Mapping[DecisionKind, Ask] = {
     K.APPROVE: Ask(_approve, ApproveForm, "a", "main"),
     K.REJECT: Ask(_reject, RejectForm, "d", "grave"),
-    K.CONFIRM_HAPPENED: Ask(
-        lambda user, item_id, typed: decisions.confirm_happened(
-            user, item_id, why=typed["why"], reference=typed["reference"]
-        ),
-        ReferenceForm,
-        "h",
-        "main",
-    ),
-    K.CONFIRM_DID_NOT: Ask(
-        lambda user, item_id, typed: decisions.confirm_did_not_happen(user, item_id, why=typed["why"]),
-        key="n",
-        weight="grave",
-    ),
+    K.CONFIRM_HAPPENED: Ask(_state(decisions.confirm_happened), EvidenceForm, "h", "main"),
+    K.CONFIRM_DID_NOT: Ask(_state(decisions.confirm_did_not_happen), EvidenceForm, "n", "grave"),
     K.RECHECK: Ask(
         lambda user, item_id, typed: decisions.recheck(user, item_id, why=typed["why"]),
         key="p",
@@ -94,6 +96,17 @@ ASKS: Mapping[DecisionKind, Ask] = {
             user, item_id, why=typed["why"], reference=typed["reference"]
         ),
         ReferenceForm,
+        weight="main",
+    ),
+    K.RELINK_OPERATION: Ask(
+        lambda user, item_id, typed: decisions.relink_operation(
+            user, item_id, why=typed["why"], target_key=typed["target_key"], new=typed["new"]
+        ),
+        OperationForm,
+        weight="grave",
+    ),
+    K.INTENDED_REPEAT: Ask(
+        lambda user, item_id, typed: decisions.intended_repeat(user, item_id, why=typed["why"]),
         weight="main",
     ),
     K.CONFLICT_HAPPENED: Ask(_conflict("happened"), ReferenceForm, weight="main"),
@@ -122,12 +135,25 @@ def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> 
     if kind is K.ASSIGN:
         people = tuple((assignee.value, assignee.label) for assignee in page.assignees)
         return AssignForm(typed, assignees=people)
-    if kind is K.REJECT and was_sent(page):
-        return RejectSentForm(typed)
+    if kind in _STATING and (was_sent(page) or kind is not K.REJECT):
+        stating = RejectSentForm if kind is K.REJECT else EvidenceForm
+        return stating(typed, look_ups=_look_ups(page))
     form = ask.form(typed, initial=_initial(page))
+    if kind is K.RELINK_OPERATION and was_sent(page):
+        form.fields["new"].disabled = True
     if kind is K.APPROVE and not (was_sent(page) and page.provider_keeps_keys):
         del form.fields["new_provider_key"]  # nothing was sent yet, or the provider honours no key
     return form
+
+
+_STATING = (K.CONFIRM_HAPPENED, K.CONFIRM_DID_NOT, K.REJECT)
+
+
+def _look_ups(page: ItemPage) -> tuple[tuple[str, str], ...]:
+    """The newest look-ups of the attempt, to be attached as evidence."""
+    return tuple(
+        (str(one.id), f"{one.at:%Y-%m-%d %H:%M:%S} UTC: {one.words}") for one in page.evidence.lookups
+    )
 
 
 def was_sent(page: ItemPage) -> bool:

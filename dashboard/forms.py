@@ -48,14 +48,36 @@ class DecisionForm(forms.Form):
         "Recorded with your name in the history; others decide by it later.",
         missing="Type a reason: it is recorded with the decision.",
     )
-    field_order = ("what", "to", "typed", "reference", "new_provider_key", "rate_per_s", "why")
+    field_order = (
+        "what",
+        "to",
+        "typed",
+        "target_key",
+        "new",
+        "reference",
+        "look_up",
+        "new_provider_key",
+        "rate_per_s",
+        "why",
+    )
 
 
 class ApproveForm(DecisionForm):
-    """`shown_digest` is what the person saw, `shown_meaning` its words: to show what has changed since."""
+    """`shown_digest` is what the person saw, `shown_meaning` its words: to show what has changed since.
+
+    `password` and `press` are asked where the sign-in is not fresh and the effect is dangerous.
+    """
 
     shown_digest = forms.CharField(widget=forms.HiddenInput, max_length=200)
     shown_meaning = forms.CharField(widget=forms.HiddenInput, required=False, strip=False)
+    password = forms.CharField(
+        strip=False,
+        widget=forms.PasswordInput(attrs={"class": "form-control", "autocomplete": "current-password"}),
+        label="Your password",
+        help_text="You signed in more than 5 minutes ago, and this is a dangerous effect.",
+        error_messages={"required": "Type your password again: this is a dangerous effect."},
+    )
+    press = forms.CharField(widget=forms.HiddenInput, required=False, max_length=100)
     new_provider_key = forms.BooleanField(
         required=False,
         label="Send with a new provider key",
@@ -66,16 +88,43 @@ class ApproveForm(DecisionForm):
     )
 
 
-class RejectForm(DecisionForm):
+class EvidenceForm(DecisionForm):
+    """What a person's word rests on: their own note, the provider's reference, a look-up of the ledger."""
+
     reference = forms.CharField(
         required=False,
         max_length=LONGEST_REFERENCE,
         widget=line_input(),
-        label="Provider’s reference, if it happened",
+        label="Provider’s reference",
+        help_text="The id under which the provider has it, for example re_000042. May stay empty.",
+    )
+    look_up = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        label="Attach the transcript of a look-up",
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    why = own_words(
+        "Reason",
+        "What you saw, and where: recorded with your name as evidence.",
+        missing="Type a reason: it is recorded with the decision.",
     )
 
+    def __init__(self, *args: Any, look_ups: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = self.fields["look_up"]
+        if isinstance(choices, forms.TypedChoiceField):
+            choices.choices = [("", "None"), *look_ups]
+        if not look_ups:
+            del self.fields["look_up"]
 
-class RejectSentForm(RejectForm):
+
+class RejectForm(DecisionForm):
+    pass
+
+
+class RejectSentForm(EvidenceForm):
     """It was sent: what became of it has to be said, or said to be not known."""
 
     what = forms.ChoiceField(
@@ -122,6 +171,21 @@ class ArgumentsForm(DecisionForm):
         label="Corrected arguments",
         help_text="One JSON object, stored in canonical form. What changes is shown before it is recorded.",
         error_messages={"required": "Type the corrected arguments as one JSON object."},
+    )
+
+
+class OperationForm(DecisionForm):
+    target_key = forms.CharField(
+        max_length=255,
+        widget=line_input(),
+        label="Key of the operation it belongs to",
+        help_text="Of the same tenant and tool; see the candidates above.",
+        error_messages={"required": "Name the operation by its key."},
+    )
+    new = forms.BooleanField(
+        required=False,
+        label="Open a new operation under this key",
+        help_text="Only for what was never sent: the new operation holds it for an approval of its own.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -10,13 +11,14 @@ from typing import Protocol
 from django.db.models import Max
 
 from ledger.models import Agent, Approval, Attempt, PolicySnapshot, Vote
-from ledger.policies import InForce, hiding_too, rule_editor, rule_in_force, rule_of
+from ledger.policies import InForce, hiding_too, rule_changes, rule_in_force, rule_of, rule_since
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import ApprovalFacts
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.digest import vote_digest
 from ledger.rules.policy import Rule
-from ledger.rules.vocabulary import Effect
+from ledger.rules.vocabulary import HIGH_RISK, Effect
+from ledger.rules.voiding import EDITED_LATELY
 
 
 class Duty(StrEnum):
@@ -26,6 +28,8 @@ class Duty(StrEnum):
     ASKED = "asked for it"
     CORRECTED = "corrected its arguments"
     CHANGED_RULE = "last changed the rule"
+    CORRECTED_LATELY = "edited arguments of this operation within 24 h"
+    CHANGED_RULE_LATELY = "edited the rule within 24 h"
 
 
 class Approvers(Protocol):
@@ -35,9 +39,16 @@ class Approvers(Protocol):
         """Whether this person may, now, approve a send of this tool with this effect."""
         ...
 
+    def may_decide(self, *, user_id: int, tenant_id: int) -> bool:
+        """Whether this person may, now, decide the work of this tenant."""
+        ...
+
 
 class _Nobody:
     def may_approve(self, **_: object) -> bool:
+        return False
+
+    def may_decide(self, **_: object) -> bool:
         return False
 
 
@@ -60,6 +71,7 @@ class Binding:
     sentence: str
     meaning: str
     generation: int
+    since: int = 0  # the policy since which the rule is what it is; a yes from before is none
 
     @property
     def needed(self) -> int:
@@ -85,9 +97,10 @@ class Binding:
 
     def digest(self, *, approver_id: int, expires_at: datetime) -> str:
         """The digest of one person's vote."""
-        return _digest(
-            self.attempt, self.rule.rule_hash, self.generation, approver_id, self.meaning, expires_at
+        would_be = Vote(
+            generation=self.generation, approver_id=approver_id, meaning=self.meaning, expires_at=expires_at
         )
+        return _digest_of(would_be, self.attempt, self.rule.rule_hash, self.attempt.scopes)
 
 
 def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding | None:
@@ -103,6 +116,7 @@ def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding |
         sentence=sentence,
         meaning=_meaning(attempt, sentence, new_provider_key=new_provider_key),
         generation=newest_generation(attempt.operation_id) + 1 if new_provider_key else attempt.generation,
+        since=rule_since(attempt.tenant_id, attempt.tool),
     )
 
 
@@ -125,7 +139,7 @@ def open_votes(attempt: Attempt, now: datetime) -> list[Vote]:
     return [vote for vote in votes.order_by("at") if _still_means(vote, attempt, in_force)]
 
 
-def approval_facts(approval: Approval, *, sender: Agent) -> ApprovalFacts:
+def approval_facts(approval: Approval, *, sender: Agent, now: datetime) -> ApprovalFacts:
     """What authority asks of an approval: every vote recomputed against what holds now. Nobody approves what
     an agent of their own is to send, whichever agent asked first."""
     attempt = approval.attempt
@@ -137,48 +151,80 @@ def approval_facts(approval: Approval, *, sender: Agent) -> ApprovalFacts:
         expires_at=approval.expires_at,
         digest_equal=enough and all(_still_means(vote, attempt, in_force) for vote in votes),
         approvers_permitted=all(
-            vote.approver_id != sender.owner_id and may_approve(attempt, vote.approver_id, in_force.rule)
+            vote.approver_id != sender.owner_id
+            and may_approve(attempt, vote.approver_id, in_force.rule, now=now)
             for vote in votes
         ),
     )
 
 
-def may_approve(attempt: Attempt, user_id: int, rule: Rule | None) -> bool:
-    """Whether this person may approve this attempt now: by right, and not in conflict."""
-    if rule is None or conflicts_of(attempt, user_id):
-        return False
-    return _approvers.may_approve(
+def may_approve(attempt: Attempt, user_id: int, rule: Rule | None, *, now: datetime) -> bool:
+    """Whether this person may approve this attempt at `now`: by right, and not in conflict."""
+    return has_right_to_approve(attempt, user_id, rule) and not conflicts_of(attempt, user_id, now=now)
+
+
+def may_decide(user_id: int, tenant_id: int) -> bool:
+    """Whether this person may decide the work of this tenant now."""
+    return _approvers.may_decide(user_id=user_id, tenant_id=tenant_id)
+
+
+def has_right_to_approve(attempt: Attempt, user_id: int, rule: Rule | None) -> bool:
+    """Whether this person holds the right, conflicts aside."""
+    return rule is not None and _approvers.may_approve(
         user_id=user_id, tenant_id=attempt.tenant_id, tool=attempt.tool, effect=rule.effect
     )
 
 
-def duties_in(attempt: Attempt) -> tuple[tuple[int | None, Duty], ...]:
-    """Who has which part in this attempt (None: nobody has), by user id."""
+def duties_in(attempt: Attempt, *, now: datetime) -> tuple[tuple[int | None, Duty], ...]:
+    """Who has which part in this attempt (None: nobody has) at `now`, by user id."""
+    changes = rule_changes((attempt.tenant_id, attempt.tool))
     return (
         (attempt.agent.owner_id, Duty.OWNS_AGENT),
         (attempt.requested_by_id, Duty.ASKED),
         (attempt.arguments_by_id, Duty.CORRECTED),
-        (rule_editor(attempt.tenant_id, attempt.tool), Duty.CHANGED_RULE),
+        (changes[-1].by_id if changes else None, Duty.CHANGED_RULE),
+        *(_edited_lately(attempt, now) if is_dangerous(attempt) else ()),
     )
 
 
-def conflicts_of(attempt: Attempt, user_id: int) -> tuple[Duty, ...]:
+def conflicts_of(attempt: Attempt, user_id: int, *, now: datetime) -> tuple[Duty, ...]:
     """Why separation of duties keeps this person from approving; admins and superusers are not exempt."""
-    return tuple(duty for person, duty in duties_in(attempt) if person == user_id)
+    return tuple(duty for person, duty in duties_in(attempt, now=now) if person == user_id)
+
+
+def is_dangerous(attempt: Attempt) -> bool:
+    """Is its effect a payment, deletion or deployment, by its own rule or by the one in force?"""
+    in_force = rule_in_force(attempt.tenant_id, attempt.tool).rule
+    return bool({rule.effect for rule in (rule_of(attempt), in_force) if rule} & HIGH_RISK)
+
+
+def _edited_lately(attempt: Attempt, now: datetime) -> tuple[tuple[int | None, Duty], ...]:
+    """Who corrected any attempt of the operation, or published any change of the rule, within 24 h."""
+    since = now - EDITED_LATELY
+    corrected = Attempt.objects.filter(
+        operation_id=attempt.operation_id, arguments_by__isnull=False, created_at__gt=since
+    )
+    changes = rule_changes((attempt.tenant_id, attempt.tool))
+    return (
+        *((by_id, Duty.CORRECTED_LATELY) for by_id in corrected.values_list("arguments_by_id", flat=True)),
+        *((change.by_id, Duty.CHANGED_RULE_LATELY) for change in changes if change.at > since),
+    )
+
+
+def means_what_it_did(vote: Vote, attempt: Attempt) -> bool:
+    """Rule and scopes aside, is what this vote was bound to still there as it was?"""
+    return vote.digest == _digest_of(vote, attempt, vote.rule_hash, vote.scopes)
 
 
 def _still_means(vote: Vote, attempt: Attempt, in_force: InForce) -> bool:
-    if in_force.rule_hash is None:
+    """A rule that was changed and changed back is not the one a yes from before was given under."""
+    if in_force.rule_hash is None or vote.policy_id < rule_since(attempt.tenant_id, attempt.tool):
         return False
-    now_means = _digest(
-        attempt, in_force.rule_hash, vote.generation, vote.approver_id, vote.meaning, vote.expires_at
-    )
-    return vote.digest == now_means
+    return vote.digest == _digest_of(vote, attempt, in_force.rule_hash, attempt.scopes)
 
 
-def _digest(
-    attempt: Attempt, rule_hash: str, generation: int, approver_id: int, meaning: str, expires_at: datetime
-) -> str:
+def _digest_of(vote: Vote, attempt: Attempt, rule_hash: str, scopes: Sequence[str]) -> str:
+    """The digest a vote has, made from the attempt as it is and from the vote's own choices."""
     return vote_digest(
         tenant=str(attempt.tenant_id),
         operation=attempt.operation_id,
@@ -186,11 +232,11 @@ def _digest(
         tool=attempt.tool,
         args_hash=attempt.args_hash,
         rule_hash=rule_hash,
-        scopes=attempt.scopes,
-        generation=generation,
-        approver=str(approver_id),
-        meaning=meaning,
-        expires_at=expires_at,
+        scopes=scopes,
+        generation=vote.generation,
+        approver=str(vote.approver_id),
+        meaning=vote.meaning,
+        expires_at=vote.expires_at,
     )
 
 

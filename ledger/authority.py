@@ -35,7 +35,7 @@ def authority_for_leave(
     attempt: Attempt,
     *,
     keys: Sequence[ApiKey],
-    approval: Approval | None,
+    approval: Approval | ApprovalFacts | None,
     needs_approval: bool,
     now: datetime,
     replay: bool = False,
@@ -50,17 +50,21 @@ def authority_for_leave(
         attempt,
         keys=keys,
         now=now,
-        approval=_approval_facts(approval, keys[0].agent if keys else attempt.agent, replay=replay),
+        approval=_approval_facts(approval, keys[0].agent if keys else attempt.agent, now, replay=replay),
         ask_budget=not replay,
     )
     return check_authority(then, facts)
 
 
-def _approval_facts(approval: Approval | None, sender: Agent, *, replay: bool) -> ApprovalFacts | None:
+def _approval_facts(
+    approval: Approval | ApprovalFacts | None, sender: Agent, now: datetime, *, replay: bool
+) -> ApprovalFacts | None:
     """Leave must always pass one: without an approval at hand, one that covers nothing."""
     if replay:
         return None
-    return NO_APPROVAL if approval is None else approval_facts(approval, sender=sender)
+    if isinstance(approval, Approval):
+        return approval_facts(approval, sender=sender, now=now)
+    return approval or NO_APPROVAL
 
 
 def authority_to_approve(operation: Operation, attempt: Attempt, *, now: datetime) -> Allowed | Refused:

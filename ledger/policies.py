@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from ledger.models import Attempt, PolicySnapshot, Tenant, User
@@ -135,13 +136,31 @@ def tools_sent_by_the_ledger() -> dict[int, frozenset[str]]:
 _SENT_BY_LEDGER: dict[str, frozenset[str]] = {}
 
 
-def rule_editor(tenant_id: int, tool: str) -> int | None:
-    """Who last changed the rule in force for this tool; None where no person did."""
-    editor: int | None = None
+@dataclass(frozen=True)
+class RuleChange:
+    """A version that changed the rule of one tool: its id, who published it (None: nobody), and when."""
+
+    policy_id: int
+    by_id: int | None
+    at: datetime
+
+
+@remembered
+def rule_changes(of: tuple[int, str]) -> tuple[RuleChange, ...]:
+    """Every change of a tool's rule in a tenant (`of`: tenant id, tool), oldest first."""
+    tenant_id, tool = of
+    changes: list[RuleChange] = []
     rule_hash: str | None = None
     for snapshot in PolicySnapshot.objects.filter(tenant_id=tenant_id).order_by("version"):
         rule = policy_of(snapshot).rule_for(tool)
         found = rule.rule_hash if rule else None
         if found != rule_hash:
-            rule_hash, editor = found, snapshot.published_by_id
-    return editor
+            rule_hash = found
+            changes.append(RuleChange(snapshot.pk, snapshot.published_by_id, snapshot.published_at))
+    return tuple(changes)
+
+
+def rule_since(tenant_id: int, tool: str) -> int:
+    """The policy since which the tool's rule is what it is now; 0 where it never had one."""
+    changes = rule_changes((tenant_id, tool))
+    return changes[-1].policy_id if changes else 0

@@ -42,28 +42,48 @@ def approve(
     return durable(decide)
 
 
-def reject(user: User, item_id: str, *, why: str, what: str | None = None, reference: str = "") -> Decided:
+def reject(
+    user: User,
+    item_id: str,
+    *,
+    why: str,
+    what: str | None = None,
+    reference: str = "",
+    look_up_id: int | None = None,
+) -> Decided:
     """Close to sending for ever. `what` is needed once it was sent: happened, did_not or not_known."""
     return as_decider(
         user,
         item_id,
-        lambda: lifecycle.reject(item_id=item_id, by=user, why=why, what=what, reference=reference),
+        lambda: lifecycle.reject(
+            item_id=item_id, by=user, why=why, what=what, reference=reference, look_up_id=look_up_id
+        ),
     )
 
 
-def confirm_happened(user: User, item_id: str, *, why: str, reference: str) -> Decided:
-    """The effect exists; `reference` is the provider's, as evidence."""
+def confirm_happened(
+    user: User, item_id: str, *, why: str, reference: str = "", look_up_id: int | None = None
+) -> Decided:
+    """The effect exists. It rests on at least one of: the note `why`, the provider's reference, a look-up."""
     return as_decider(
         user,
         item_id,
-        lambda: lifecycle.confirm_happened(item_id=item_id, by=user, why=why, reference=reference),
+        lambda: lifecycle.confirm_happened(
+            item_id=item_id, by=user, why=why, reference=reference, look_up_id=look_up_id
+        ),
     )
 
 
-def confirm_did_not_happen(user: User, item_id: str, *, why: str) -> Decided:
-    """The effect does not exist and nothing is to be sent again."""
+def confirm_did_not_happen(
+    user: User, item_id: str, *, why: str, reference: str = "", look_up_id: int | None = None
+) -> Decided:
+    """The effect does not exist and nothing is to be sent again; it rests on what the other one does."""
     return as_decider(
-        user, item_id, lambda: lifecycle.confirm_did_not_happen(item_id=item_id, by=user, why=why)
+        user,
+        item_id,
+        lambda: lifecycle.confirm_did_not_happen(
+            item_id=item_id, by=user, why=why, reference=reference, look_up_id=look_up_id
+        ),
     )
 
 
@@ -95,6 +115,20 @@ def relink_record(user: User, item_id: str, *, why: str, reference: str) -> Deci
     )
 
 
+def relink_operation(user: User, item_id: str, *, why: str, target_key: str, new: bool = False) -> Decided:
+    """Name the operation this belongs to; `new`: one that does not exist yet, for what was never sent."""
+    return as_decider(
+        user,
+        item_id,
+        lambda: lifecycle.relink_operation(item_id=item_id, by=user, why=why, target_key=target_key, new=new),
+    )
+
+
+def intended_repeat(user: User, item_id: str, *, why: str) -> Decided:
+    """A suspected duplicate that was meant; it still needs its approval."""
+    return as_decider(user, item_id, lambda: lifecycle.intended_repeat(item_id=item_id, by=user, why=why))
+
+
 def decide_conflict(user: User, item_id: str, *, why: str, answer: str, reference: str = "") -> Decided:
     """Answer a contradiction of a final state: happened, duplicate or stands."""
     return as_decider(
@@ -112,7 +146,7 @@ def require_approver(user: User, entry: Entry) -> None:
     attempt = entry.item.attempt
     if not entry.rights.may_approve(attempt.tool, effect_now(attempt)):
         raise missing_right(entry.tenant, "approve_sends")
-    conflict = conflicts(attempt).get(user.pk)
+    conflict = conflicts(attempt, now=entry.now).get(user.pk)
     if conflict is not None:
         raise NotPermitted(
             f"{conflict} Somebody else has to approve it.", granted_by=administrators(entry.tenant)

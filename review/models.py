@@ -8,7 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from guardian.models import UserObjectPermissionBase
 
-from ledger.models import Tenant
+from ledger.models import Tenant, User
 from ledger.models.base import TenantRow
 from ledger.rules.pointers import glob_matches
 from ledger.rules.vocabulary import Effect
@@ -49,6 +49,19 @@ class ApprovalScopePermission(UserObjectPermissionBase):
 
     class Meta(UserObjectPermissionBase.Meta):
         abstract = False
+
+
+class PressNonce(models.Model):
+    """One press that may be made once, by one person, about one item as it was shown to them."""
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    item_id = models.CharField(max_length=40)
+    digest = models.CharField(max_length=200)
+    made_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.item_id
 
 
 def covers_effect(effects: Collection[str], effect: Effect) -> bool:

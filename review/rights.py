@@ -69,6 +69,9 @@ class ScopedApprovers:
         tenant = Tenant.objects.filter(pk=tenant_id).first()
         return user is not None and tenant is not None and may_approve(user, tenant, tool, effect)
 
+    def may_decide(self, *, user_id: int, tenant_id: int) -> bool:
+        return "decide_work" in _permissions(user_id, tenant_id)
+
 
 def _permissions(user_id: int | None, tenant_id: int) -> frozenset[str]:
     held = TenantPermission.objects.filter(

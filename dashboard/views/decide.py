@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
@@ -11,6 +13,7 @@ from dashboard.comparison import Line, changed_lines
 from dashboard.decisions import ASKS, form_for
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, SeeOther, go_to, page, page_or_part
+from dashboard.reauthentication import ask_again, check_press, renewed
 from dashboard.views.item import TEMPLATE, Asked, action_of, item_address, item_context
 from ledger.rules.vocabulary import DecisionKind
 from review.answers import DecisionRefused
@@ -19,6 +22,7 @@ from review.decisions import ArgumentsUnreadable
 from review.door import NotPermitted
 from review.ownership import UnknownAssignee
 from review.queries import ItemPage, item_page
+from review.queries.candidates import relink_candidates
 from review.queries.page import ActionView
 
 RECORD = "record"
@@ -33,17 +37,20 @@ def decide(request: Request, item_id: str, kind: DecisionKind) -> HttpResponse:
         return _press(request, found, kind, action)
     if action is None or ASKS[kind].at_once:
         return SeeOther(item_address(request, item_id))
-    return _show(request, found, Asked(action, ASKS[kind], form_for(found, kind)))
+    form = ask_again(request, found, kind, form_for(found, kind))
+    return _show(request, found, Asked(action, ASKS[kind], form))
 
 
 def _press(request: Request, found: ItemPage, kind: DecisionKind, action: ActionView | None) -> HttpResponse:
     """Read the form, then call `review`, which asks rights and facts anew whatever this page showed."""
     if kind not in ASKS or (action is None and found.closing is not None):
         return _too_late(request, found, "This item is closed: nothing is left to decide about it.")
-    form = form_for(found, kind, request.POST)
+    form = ask_again(request, found, kind, form_for(found, kind, request.POST))
     if not ASKS[kind].at_once and not form.is_valid():
-        return _incomplete(request, found, action, form)
+        return _incomplete(request, found, action, _with_press(request, found, kind, form))
     try:
+        if kind is DecisionKind.APPROVE and not check_press(request, found, form):
+            return _incomplete(request, found, action, _with_press(request, found, kind, form))
         return _decide(request, found, kind, form)
     except NotPermitted as refusal:
         return _not_permitted(request, found, refusal)
@@ -98,7 +105,14 @@ def _retyped(request: Request, now: ItemPage, kind: DecisionKind) -> DecisionFor
     typed = request.POST.copy()
     if now.ballot is not None:
         typed["shown_digest"], typed["shown_meaning"] = now.ballot.digest, now.ballot.meaning
-    return form_for(now, kind, typed)
+    return ask_again(request, now, kind, form_for(now, kind, renewed(request, now, kind, typed)))
+
+
+def _with_press(request: Request, found: ItemPage, kind: DecisionKind, form: DecisionForm) -> DecisionForm:
+    """The form with what was typed and what is wrong with it, and with a new press where one is asked."""
+    if "press" in form.fields:
+        form.data = renewed(request, found, kind, request.POST.copy())
+    return form
 
 
 def _meaning_changes(request: Request, now: ItemPage, kind: DecisionKind) -> tuple[Line, ...]:
@@ -108,6 +122,8 @@ def _meaning_changes(request: Request, now: ItemPage, kind: DecisionKind) -> tup
 
 
 def _show(request: Request, found: ItemPage, asked: Asked, *, status: int = 200) -> HttpResponse:
+    if asked.action.kind is DecisionKind.RELINK_OPERATION:
+        asked = replace(asked, candidates=relink_candidates(request.user, found.item_id))
     return page_or_part(request, TEMPLATE, "decision", item_context(request, found, asked), status=status)
 
 

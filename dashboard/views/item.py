@@ -17,6 +17,7 @@ from dashboard.forms import DecisionForm
 from dashboard.http import Request, page
 from ledger.rules.vocabulary import OWNERSHIP, DecisionKind
 from review.queries import BadFilter, ItemPage, QueueRow, item_page, queue
+from review.queries.candidates import OperationCandidate
 from review.queries.changes import head_of
 from review.queries.item import item_arguments
 from review.queries.page import ActionView, DecisionView, EventView, FieldChange
@@ -46,6 +47,7 @@ class Asked:
     changes: tuple[FieldChange, ...] = ()  # of corrected arguments, before they are recorded
     meaning_lines: tuple[Line, ...] = ()  # what a yes means now against what was shown
     last_decision: DecisionView | None = None  # who was first
+    candidates: tuple[OperationCandidate, ...] = ()  # to relink to
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from ledger.lifecycle.outcomes import (
 from ledger.lifecycle.ownership import assign, claim, note, release, take_over
 from ledger.lifecycle.parked_notes import dismiss_parked, note_parked
 from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
-from ledger.lifecycle.relinking import relink_arguments, relink_record
+from ledger.lifecycle.relinking import intended_repeat, relink_arguments, relink_record
+from ledger.lifecycle.relinking_operations import relink_operation
 from ledger.lifecycle.runs import open_run, record_run_checkpoint, record_usage
 from ledger.lifecycle.standing import standing_of
 from ledger.lifecycle.timers import end_approval, end_send_lease, end_wait_for_agent
@@ -49,6 +50,7 @@ from ledger.lifecycle.values import (
     Told,
     UnknownObject,
 )
+from ledger.lifecycle.voiding import end_changed_votes, has_changed_votes
 from ledger.lifecycle.waiting import keep_waiting
 
 __all__ = [
@@ -81,12 +83,15 @@ __all__ = [
     "declare_worker_dead",
     "dismiss_parked",
     "end_approval",
+    "end_changed_votes",
     "end_send_lease",
     "end_wait_for_agent",
     "escalate_before_key_window_closes",
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "has_changed_votes",
+    "intended_repeat",
     "join_late",
     "keep_waiting",
     "note",
@@ -103,6 +108,7 @@ __all__ = [
     "reject",
     "release",
     "relink_arguments",
+    "relink_operation",
     "relink_record",
     "standing_of",
     "take_outcome",

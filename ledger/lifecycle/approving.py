@@ -16,6 +16,7 @@ from ledger.lifecycle.moves import drop_approval, move
 from ledger.lifecycle.possible import check_possible
 from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import Decided, DecisionRefused
+from ledger.lifecycle.voiding import void_what_changed
 from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
 from ledger.rules.budgets import How
@@ -35,13 +36,15 @@ def approve(
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
         check_possible(desk, DecisionKind.APPROVE)
-        binding = _binding(attempt, by, new_provider_key=new_provider_key, shown=shown_digest)
+        void_what_changed(case, attempt)
+        binding = _binding(desk, new_provider_key=new_provider_key, shown=shown_digest)
         decided = _vote(desk, binding, why)
         _count_votes(case, attempt, binding)
         return decided
 
 
-def _binding(attempt: Attempt, by: User, *, new_provider_key: bool, shown: str | None) -> Binding:
+def _binding(desk: Desk, *, new_provider_key: bool, shown: str | None) -> Binding:
+    attempt, by, now = desk.attempt, desk.by, desk.case.now
     binding = binding_of(attempt, new_provider_key=new_provider_key)
     if binding is None:
         raise DecisionRefused("authority", "The policy refuses this tool.", ("policy-refused",))
@@ -49,10 +52,10 @@ def _binding(attempt: Attempt, by: User, *, new_provider_key: bool, shown: str |
         raise DecisionRefused(
             "changed-while-reading", "What would be sent changed while you were reading. Read it again."
         )
-    conflicts = conflicts_of(attempt, by.pk)
+    conflicts = conflicts_of(attempt, by.pk, now=now)
     if conflicts:
         raise DecisionRefused("separation-of-duties", f"You may not approve: you {' and '.join(conflicts)}.")
-    if not approvals.may_approve(attempt, by.pk, binding.rule):
+    if not approvals.may_approve(attempt, by.pk, binding.rule, now=now):
         raise DecisionRefused("not-permitted", "You may not approve this tool.")
     return binding
 
@@ -98,7 +101,7 @@ def _count_votes(case: Case, attempt: Attempt, binding: Binding) -> None:
         vote
         for vote in open_votes(attempt, case.now)
         if vote.generation == binding.generation
-        and approvals.may_approve(attempt, vote.approver_id, binding.rule)
+        and approvals.may_approve(attempt, vote.approver_id, binding.rule, now=case.now)
     ]
     if len(votes) >= binding.needed:
         _approve(case, attempt, votes)

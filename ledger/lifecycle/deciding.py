@@ -11,6 +11,7 @@ from ledger.events import operator_actor
 from ledger.faults import fault_point
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_operation
+from ledger.lifecycle.statements import Evidence
 from ledger.lifecycle.values import Decided, DecisionRefused, UnknownObject
 from ledger.models import Attempt, Decision, ReviewItem, User
 from ledger.models.ids import decision_id
@@ -90,6 +91,21 @@ def check_claim(desk: Desk) -> None:
         raise DecisionRefused(
             "claimed-by-other", f"{item.claimed_by.get_username()} has claimed this item. Take it over first."
         )
+
+
+def evidence_of(desk: Desk, why: str, reference: str, look_up_id: int | None) -> Evidence:
+    """What a person's word rests on: a note, a reference, the transcript of a look-up of this attempt; at
+    least one. Raises `DecisionRefused`."""
+    look_up = desk.attempt.lookups.filter(pk=look_up_id).first() if look_up_id else None
+    refuse_unless(look_up or not look_up_id, "look-up-unknown", "This attempt has no such look-up.")
+    refuse_unless(
+        why.strip() or reference.strip() or look_up,
+        "evidence-required",
+        "Say what it rests on: a provider's reference, a note, or the transcript of a look-up.",
+    )
+    if reference.strip():
+        check_reference(reference)
+    return Evidence(reference.strip(), look_up)
 
 
 def check_reference(reference: str) -> None:

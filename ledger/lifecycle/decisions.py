@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.deciding import (
-    at_the_desk,
-    check_reference,
-    refuse_unless,
-)
+from ledger.lifecycle.deciding import Desk, at_the_desk, check_reference, evidence_of, refuse_unless
 from ledger.lifecycle.moves import move, void_all_approvals, void_approval
 from ledger.lifecycle.possible import check_nothing_found, check_possible
 from ledger.lifecycle.settled_by import (
@@ -17,12 +13,16 @@ from ledger.lifecycle.settled_by import (
     is_same_effect,
     open_conflict,
     supersede,
+    to_review,
 )
+from ledger.lifecycle.statements import Evidence, weigh
 from ledger.lifecycle.values import Decided
-from ledger.models import Attempt, User
+from ledger.models import Attempt, Statement, User
+from ledger.rules.statements import Says, Verdict
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ConfirmedBy, DecisionKind, EventKind, FailedBy, ReviewReason
 
+_SAID = {"happened": Says.HAPPENED, "did_not": Says.DID_NOT}
 _CONFLICT = {
     "happened": DecisionKind.CONFLICT_HAPPENED,
     "duplicate": DecisionKind.CONFLICT_DUPLICATE,
@@ -30,43 +30,57 @@ _CONFLICT = {
 }
 
 
-def reject(*, item_id: str, by: User, why: str, what: str | None = None, reference: str = "") -> Decided:
+def reject(
+    *,
+    item_id: str,
+    by: User,
+    why: str,
+    what: str | None = None,
+    reference: str = "",
+    look_up_id: int | None = None,
+) -> Decided:
     """Close the attempt to sending for ever.
 
     Never sent: FAILED `rejected`, also where an approval waits for its agent. Sent: the person also says
-    `happened` (with the provider's reference), `did_not`, or `not_known`, which leaves it in MANUAL_REVIEW.
-    A reject ends the round of votes.
+    `happened`, `did_not` (a statement, with what it rests on), or `not_known`, which leaves it in
+    MANUAL_REVIEW. A reject ends the round of votes.
     """
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
         check_possible(desk, DecisionKind.REJECT)
-        _check_what(case, attempt, what, reference)
-        decided = desk.record(DecisionKind.REJECT, why, what=what, reference=reference)
+        _check_what(case, attempt, what)
+        evidence = evidence_of(desk, why, reference, look_up_id)
         void_approval(case, attempt, "rejected")
-        if not attempt.was_sent:
-            fail(case, attempt, by=FailedBy.OPERATOR, failure="rejected")
+        if attempt.was_sent and what in _SAID:
+            return _close_and_state(desk, DecisionKind.REJECT, _SAID[what], why, evidence)
+        decided = desk.record(DecisionKind.REJECT, why, what=what, reference=reference)
+        if attempt.was_sent:
+            _close_to_sending(case, attempt)
         else:
-            _close_to_sending(case, attempt, what or "", reference)
+            fail(case, attempt, by=FailedBy.OPERATOR, failure="rejected")
         return decided
 
 
-def confirm_happened(*, item_id: str, by: User, why: str, reference: str) -> Decided:
-    """It happened, on this person's evidence: OUTCOME_CONFIRMED."""
+def confirm_happened(
+    *, item_id: str, by: User, why: str, reference: str = "", look_up_id: int | None = None
+) -> Decided:
+    """It happened, on this person's evidence: OUTCOME_CONFIRMED, of a dangerous effect once a second person
+    agrees. Raises `DecisionRefused`, also where the word rests on nothing."""
     with at_the_desk(item_id, by) as desk:
         check_possible(desk, DecisionKind.CONFIRM_HAPPENED)
-        check_reference(reference)
-        decided = desk.record(DecisionKind.CONFIRM_HAPPENED, why, reference=reference)
-        _confirm_by_person(desk.case, desk.attempt, reference)
-        return decided
+        evidence = evidence_of(desk, why, reference, look_up_id)
+        return state(desk, DecisionKind.CONFIRM_HAPPENED, Says.HAPPENED, why, evidence)
 
 
-def confirm_did_not_happen(*, item_id: str, by: User, why: str) -> Decided:
-    """It did not happen, on this person's word: FAILED. Whoever wants it sent again approves instead."""
+def confirm_did_not_happen(
+    *, item_id: str, by: User, why: str, reference: str = "", look_up_id: int | None = None
+) -> Decided:
+    """It did not happen, on this person's word: FAILED, of a dangerous effect once a second person agrees.
+    Whoever wants it sent again approves instead."""
     with at_the_desk(item_id, by) as desk:
         check_possible(desk, DecisionKind.CONFIRM_DID_NOT)
-        decided = desk.record(DecisionKind.CONFIRM_DID_NOT, why)
-        fail(desk.case, desk.attempt, by=FailedBy.OPERATOR, failure="did_not_happen")
-        return decided
+        evidence = evidence_of(desk, why, reference, look_up_id)
+        return state(desk, DecisionKind.CONFIRM_DID_NOT, Says.DID_NOT, why, evidence)
 
 
 def recheck(*, item_id: str, by: User, why: str) -> Decided:
@@ -110,7 +124,7 @@ def decide_conflict(*, item_id: str, by: User, why: str, answer: str, reference:
         return decided
 
 
-def _check_what(case: Case, attempt: Attempt, what: str | None, reference: str) -> None:
+def _check_what(case: Case, attempt: Attempt, what: str | None) -> None:
     if not attempt.was_sent:
         return
     refuse_unless(
@@ -118,21 +132,62 @@ def _check_what(case: Case, attempt: Attempt, what: str | None, reference: str) 
         "answer-required",
         "It was sent: say whether it happened, did not, or is not known.",
     )
-    if what == "happened":
-        check_reference(reference)
     found = check_nothing_found(case, attempt) if what == "did_not" else None
     if found is not None:
         raise found
 
 
-def _close_to_sending(case: Case, attempt: Attempt, what: str, reference: str) -> None:
+def state(desk: Desk, kind: DecisionKind, says: Says, why: str, evidence: Evidence) -> Decided:
+    """Record what a person says became of it. Enough people who say so settle it; until then it is shown and
+    settles nothing, and people who contradict each other make it a conflict."""
+    case, attempt = desk.case, desk.attempt
+    found = weigh(case, attempt, desk.by, says, evidence.reference)
+    event = EventKind.STATED if found.settles is None else EventKind.DECIDED
+    look_up = evidence.look_up.pk if evidence.look_up else None
+    said = {"says": says, "reference": evidence.reference, "look_up": look_up}
+    decided = desk.record(kind, why, event=event, **said)
+    Statement.objects.create(
+        tenant_id=attempt.tenant_id,
+        decision=decided.decision,
+        attempt=attempt,
+        by=desk.by,
+        says=says,
+        reference=evidence.reference,
+        look_up=evidence.look_up,
+        at=case.now,
+    )
+    _follow(desk, kind, says, found)
+    return decided
+
+
+def _follow(desk: Desk, kind: DecisionKind, says: Says, found: Verdict) -> None:
+    case, attempt = desk.case, desk.attempt
+    if found.settles is Says.HAPPENED:
+        _confirm_by_person(case, attempt, found.reference)
+    elif found.settles is Says.DID_NOT:
+        closed = kind is DecisionKind.REJECT or attempt.closed_to_sending_at is not None
+        fail(case, attempt, by=FailedBy.OPERATOR, failure="rejected" if closed else "did_not_happen")
+    else:
+        if says is Says.HAPPENED:
+            void_all_approvals(case, "a person says it happened")
+            case.change(attempt, positive_evidence=True)
+        if found.contradict:
+            to_review(case, attempt, ReviewReason.CONFLICTING_EVIDENCE)
+
+
+def _close_and_state(desk: Desk, kind: DecisionKind, says: Says, why: str, evidence: Evidence) -> Decided:
+    if desk.attempt.closed_to_sending_at is None:
+        desk.case.change(desk.attempt, closed_to_sending_at=desk.case.now)
+    decided = state(desk, kind, says, why, evidence)
+    if desk.attempt.state == State.UNKNOWN:
+        move(desk.case, desk.attempt, State.MANUAL_REVIEW, reason=ReviewReason.UNRESOLVED)
+    return decided
+
+
+def _close_to_sending(case: Case, attempt: Attempt) -> None:
     if attempt.closed_to_sending_at is None:
         case.change(attempt, closed_to_sending_at=case.now)
-    if what == "happened":
-        _confirm_by_person(case, attempt, reference)
-    elif what == "did_not":
-        fail(case, attempt, by=FailedBy.OPERATOR, failure="rejected")
-    elif attempt.state == State.UNKNOWN:
+    if attempt.state == State.UNKNOWN:
         move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.UNRESOLVED)
 
 

@@ -20,9 +20,10 @@ from ledger.lifecycle.rule_changes import follow_rule
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.twins import hold_for_twin, lock_twins
 from ledger.lifecycle.values import LeaveGiven, LeaveProblem, LeaveRefused
+from ledger.lifecycle.voiding import lapsed_approval
 from ledger.models import ApiKey, Approval, ApprovalUse, Attempt
 from ledger.policies import InForce, rule_in_force, rule_of, rule_of_next_send
-from ledger.rules.authority import Reason, Refused, as_told
+from ledger.rules.authority import ApprovalFacts, Reason, Refused, as_told
 from ledger.rules.budgets import How
 from ledger.rules.scopes import narrowed
 from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State
@@ -102,7 +103,7 @@ def _first(ask: _Ask) -> LeaveGiven | LeaveRefused:
     problem = _problem(ask)
     if problem:
         return _refused(ask, problem)
-    refusal = _follow_rule(ask) or _check_authority(ask) or _check_twins(ask)
+    refusal = _approval_taken_back(ask) or _follow_rule(ask) or _check_authority(ask) or _check_twins(ask)
     if refusal:
         return refusal
     sent = _dispatch(ask)
@@ -156,7 +157,11 @@ def _waits_for_variant(ask: _Ask) -> bool:
 
 
 def _unapproved(state: State) -> Callable[[_Ask], bool]:
-    return lambda ask: ask.attempt.state == state and ask.attempt.pk not in ask.case.approvals
+    return lambda ask: (
+        ask.attempt.state == state
+        and ask.attempt.pk not in ask.case.approvals
+        and lapsed_approval(ask.case, ask.attempt) is None
+    )
 
 
 def _backing_off(ask: _Ask) -> bool:
@@ -166,7 +171,8 @@ def _backing_off(ask: _Ask) -> bool:
 def _look_up_first(ask: _Ask) -> bool:
     """An approved new send rests on a fresh *absent* where the tool can be looked up; else one is made
     due."""
-    if ask.attempt.state not in OPEN_QUESTION or proven_absent_lately(ask.attempt, ask.case.now):
+    approved = ask.attempt.state in OPEN_QUESTION and ask.attempt.pk in ask.case.approvals
+    if not approved or proven_absent_lately(ask.attempt, ask.case.now):
         return False
     made_due(ask.case, ask.attempt)
     return True
@@ -193,6 +199,12 @@ def _problem(ask: _Ask) -> LeaveProblem | None:
     return LeaveProblem.IN_FLIGHT if _look_up_first(ask) else None
 
 
+def _approval_taken_back(ask: _Ask) -> LeaveRefused | None:
+    """What was approved and is no more is refused with the reason, as if the approval were still there."""
+    lapsed = lapsed_approval(ask.case, ask.attempt) if ask.attempt.state in OPEN_QUESTION else None
+    return None if lapsed is None else _authority(ask, lapsed)
+
+
 def _follow_rule(ask: _Ask) -> LeaveRefused | None:
     case, attempt = ask.case, ask.attempt
     refused = follow_rule(case, attempt, ask.in_force)
@@ -206,11 +218,15 @@ def _follow_rule(ask: _Ask) -> LeaveRefused | None:
 
 
 def _check_authority(ask: _Ask) -> LeaveRefused | None:
+    return _authority(ask, ask.case.approvals.get(ask.attempt.pk))
+
+
+def _authority(ask: _Ask, approval: Approval | ApprovalFacts | None) -> LeaveRefused | None:
     authority = authority_for_leave(
         ask.case.operation,
         ask.attempt,
         keys=ask.keys,
-        approval=ask.case.approvals.get(ask.attempt.pk),
+        approval=approval,
         needs_approval=needs_approval(ask.attempt),
         now=ask.case.now,
     )

@@ -11,11 +11,12 @@ from typing import Any
 from ledger import budgets
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.statements import end_statements
 from ledger.models import Attempt, Event
 from ledger.policies import rule_now, rule_of
 from ledger.rules.backoff import resend_backoff_s
 from ledger.rules.budgets import How, Units
-from ledger.rules.states import FINAL, WAITS_FOR_AGENT, State, check_move
+from ledger.rules.states import FINAL, OPEN_QUESTION, WAITS_FOR_AGENT, State, check_move
 from ledger.rules.vocabulary import ActorKind, EventKind, ReviewReason
 
 _KIND_OF_STATE = {
@@ -52,13 +53,13 @@ def move(
     that change with the state; `said` goes into the event. Raises `IllegalMove` and leaves the row as it was.
     """
     source = State(attempt.state)
-    conflict = case.items.get(attempt.pk)
+    item = case.items.get(attempt.pk)
     check_move(
         source,
         to,
         sent=attempt.was_sent or bool(facts.get("maybe_sent")),
         maybe_sent=attempt.maybe_sent,
-        conflict_open=conflict is not None and conflict.reason == ReviewReason.CONFLICTING_EVIDENCE,
+        conflict_open=item is not None and item.reason == ReviewReason.CONFLICTING_EVIDENCE,
     )
     columns = {**_columns(case, attempt, source, to), "reason": reason or "", **facts}
     _write(attempt, source, to, columns)
@@ -70,17 +71,21 @@ def move(
     )
     items.follow_move(case, attempt, reason)
     _void_approval(case, attempt, to)
+    if item is not None and to not in OPEN_QUESTION:
+        end_statements(case, attempt, to, event)
     _enter_budget(case, attempt, source, to, how, actual or {})
     return event
 
 
-def void_approval(case: Case, attempt: Attempt, cause: str) -> None:
+def void_approval(
+    case: Case, attempt: Attempt, cause: str, *, reason: ReviewReason = ReviewReason.APPROVAL_EXPIRED
+) -> None:
     """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was
     held until that approval is back at the desk."""
     attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
     drop_approval(case, attempt, cause)
     if attempt.state == State.INTENT_RECORDED and attempt.held_at is not None:
-        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_EXPIRED)
+        move(case, attempt, State.MANUAL_REVIEW, reason=reason)
 
 
 def drop_approval(case: Case, attempt: Attempt, cause: str) -> None:

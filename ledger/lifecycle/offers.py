@@ -10,9 +10,11 @@ from ledger.approvals import Binding, binding_of, open_votes
 from ledger.authority import key_window_of
 from ledger.lifecycle.case import Case, unlocked_case
 from ledger.lifecycle.possible import is_closed_to, why_not
+from ledger.lifecycle.statements import needed_for, standing_statements
 from ledger.models import Attempt, ReviewItem
 from ledger.policies import InForce, rule_of, rule_of_next_send
 from ledger.rules.key_window import KeyWindow, Protection
+from ledger.rules.statements import Says
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
@@ -41,6 +43,8 @@ def offers_for(item: ReviewItem) -> tuple[Offer, ...]:
 
 def _kinds(item: ReviewItem, attempt: Attempt) -> tuple[DecisionKind, ...]:
     """A contradicted final state is only decided as a conflict; any other one in every way."""
+    if item.reason == ReviewReason.SUSPECTED_DUPLICATE:
+        return (DecisionKind.INTENDED_REPEAT, *_ORDINARY)
     if item.reason != ReviewReason.CONFLICTING_EVIDENCE:
         return _ORDINARY
     return _CONFLICT if attempt.is_final else (*_ORDINARY, DecisionKind.CONFLICT_DUPLICATE)
@@ -122,6 +126,25 @@ def _line(text: str) -> Consequence:
     return lambda _case, _attempt: text
 
 
+def _statement(says: Says, alone: str) -> Consequence:
+    """Of a dangerous effect one word settles nothing: whose stands already, and what a second one does."""
+
+    def consequence(_case: Case, attempt: Attempt) -> str:
+        if not attempt.was_sent or needed_for(attempt) == 1:
+            return alone
+        others = standing_statements(attempt)
+        if not others:
+            return f"{alone} Settles nothing until a second person says the same."
+        names = " and ".join(f"{one.by.get_username()} says it {_SAYS[Says(one.says)]}" for one in others)
+        agrees = any(one.says == says for one in others)
+        return f"{alone} {names}: {'a second person settles it' if agrees else 'this contradicts them'}."
+
+    return consequence
+
+
+_SAYS = {Says.HAPPENED: "happened", Says.DID_NOT: "did not"}
+
+
 def _correct_consequence(_case: Case, attempt: Attempt) -> str:
     stays = "stays as it is, and must be settled before" if attempt.was_sent else "is replaced before"
     return (
@@ -132,16 +155,22 @@ def _correct_consequence(_case: Case, attempt: Attempt) -> str:
 _CONSEQUENCES: Mapping[DecisionKind, Consequence] = {
     DecisionKind.APPROVE: _approve_consequence,
     DecisionKind.REJECT: _reject_consequence,
-    DecisionKind.CONFIRM_HAPPENED: _line(
-        "Records that it happened, with the provider's reference you give. Sends nothing."
+    DecisionKind.CONFIRM_HAPPENED: _statement(
+        Says.HAPPENED, "Records that it happened, with the evidence you give. Sends nothing."
     ),
-    DecisionKind.CONFIRM_DID_NOT: _line(
-        "Records on your word that it did not happen: FAILED for ever. Sends nothing."
+    DecisionKind.CONFIRM_DID_NOT: _statement(
+        Says.DID_NOT, "Records on your word that it did not happen: FAILED for ever. Sends nothing."
     ),
     DecisionKind.RECHECK: _line("Asks the provider once more, now. Sends nothing."),
     DecisionKind.RELINK_ARGUMENTS: _correct_consequence,
     DecisionKind.RELINK_RECORD: _line(
         "Ties this attempt to the provider's record you name and looks it up at once. Sends nothing."
+    ),
+    DecisionKind.RELINK_OPERATION: _line(
+        "Ends this attempt: what becomes of the operation you name is its answer, too. Sends nothing."
+    ),
+    DecisionKind.INTENDED_REPEAT: _line(
+        "Records that it is meant to happen once more; it still needs an approval. Sends nothing."
     ),
     DecisionKind.CONFLICT_HAPPENED: _line(
         "Records that this attempt happened after all, with the reference you give. Sends nothing."
@@ -157,4 +186,4 @@ _CONFLICT = (
     DecisionKind.CONFLICT_DUPLICATE,
     DecisionKind.CONFLICT_STANDS,
 )
-_ORDINARY = tuple(kind for kind in _CONSEQUENCES if kind not in _CONFLICT)
+_ORDINARY = tuple(kind for kind in _CONSEQUENCES if kind not in (*_CONFLICT, DecisionKind.INTENDED_REPEAT))

@@ -13,7 +13,7 @@ from ledger.models import Attempt, ReviewItem
 from ledger.policies import rule_in_force, rule_of
 from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
-from ledger.rules.vocabulary import DecisionKind
+from ledger.rules.vocabulary import DecisionKind, ReviewReason
 
 Need = Callable[[Case, Attempt], DecisionRefused | None]
 
@@ -123,6 +123,11 @@ _ONE_HELD = _need(
     "variant-held", _no_other_held, "Another attempt with other arguments is held: decide that one first."
 )
 _OTHER_CONFIRMED = _need("not-offered", _another_confirmed, "No other attempt is confirmed.")
+_TWIN = _need(
+    "not-offered",
+    lambda _, attempt: attempt.is_held and attempt.reason == ReviewReason.SUSPECTED_DUPLICATE,
+    "It is not held as a suspected duplicate.",
+)
 _FINAL = _need("not-offered", lambda _, attempt: attempt.state in FINAL, "There is no final state to keep.")
 
 _NEEDS: Mapping[DecisionKind, tuple[Need, ...]] = {
@@ -133,6 +138,8 @@ _NEEDS: Mapping[DecisionKind, tuple[Need, ...]] = {
     DecisionKind.RECHECK: (_LOOK_UP, _SENT, _OPEN, _no_other_live),
     DecisionKind.RELINK_ARGUMENTS: (_ARGUMENTS, _UNCONFIRMED, _PERMITTED, _ONE_HELD, _OPEN),
     DecisionKind.RELINK_RECORD: (_LOOK_UP, _SENT, _OPEN, _no_other_live),
+    DecisionKind.RELINK_OPERATION: (_OPEN, _PERMITTED),
+    DecisionKind.INTENDED_REPEAT: (_TWIN,),
     DecisionKind.CONFLICT_HAPPENED: (_UNCONFIRMED,),
     DecisionKind.CONFLICT_DUPLICATE: (_OTHER_CONFIRMED,),
     DecisionKind.CONFLICT_STANDS: (_FINAL,),

@@ -1,4 +1,4 @@
-"""Relink an attempt: to corrected arguments, or to a record the provider has."""
+"""Relink an attempt to corrected arguments or to a record the provider has; say that a twin was meant."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ledger.lifecycle.decisions import look_again
 from ledger.lifecycle.identity import insert_attempt
 from ledger.lifecycle.moves import move, void_all_approvals, void_approval
 from ledger.lifecycle.possible import check_possible
+from ledger.lifecycle.settled_by import to_review
+from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import Decided
 from ledger.models import Attempt, User
 from ledger.policies import InForce, rule_in_force
@@ -59,6 +61,19 @@ def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decide
         void_all_approvals(case, "a provider record was named")
         _keep_reference(case, attempt, reference)
         look_again(case, attempt)
+        return decided
+
+
+def intended_repeat(*, item_id: str, by: User, why: str) -> Decided:
+    """The suspected duplicate is meant to happen once more: its twins are named in the history, and from now
+    on it waits for an ordinary approval."""
+    with at_the_desk(item_id, by) as desk:
+        case, attempt = desk.case, desk.attempt
+        check_possible(desk, DecisionKind.INTENDED_REPEAT)
+        twins = twins_of(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
+        named = sorted({twin.operation_id for twin in twins})
+        decided = desk.record(DecisionKind.INTENDED_REPEAT, why, twins=named)
+        to_review(case, attempt, ReviewReason.APPROVAL_REQUIRED)
         return decided
 
 

@@ -9,6 +9,7 @@ from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.runs import reported_actual
+from ledger.lifecycle.statements import contradict_statements
 from ledger.models import Attempt, ReviewItem
 from ledger.rules.budgets import How
 from ledger.rules.states import FINAL, State
@@ -75,7 +76,7 @@ def open_conflict(case: Case, attempt: Attempt, *, evidence: Mapping[str, Any]) 
         possibly_twice = case.confirmed is not None and case.confirmed.pk != attempt.pk
         item = items.open_or_change(case, attempt, ReviewReason.CONFLICTING_EVIDENCE)
         data = {**evidence, "item": item.pk, "possibly_done_twice": possibly_twice}
-        case.record(EventKind.CONFLICT, attempt, **data)
+        contradict_statements(case, attempt, case.record(EventKind.CONFLICT, attempt, **data))
     else:
         case.record(EventKind.CONFLICT, attempt, **evidence)
         to_review(case, attempt, ReviewReason.CONFLICTING_EVIDENCE)

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ledger", "0010_delivery_indexes")]
+    dependencies = [("ledger", "0012_statements")]
 
     operations = [
         migrations.AddField(

@@ -19,6 +19,7 @@ from ledger.models.policy import PolicySnapshot, Provider
 from ledger.models.pulse import Pulse
 from ledger.models.review import Approval, ApprovalUse, Decision, ReviewItem, Vote
 from ledger.models.run import BudgetAccount, BudgetEntry, BudgetUnit, Run, RunCheckpoint
+from ledger.models.statement import Statement
 from ledger.models.turn import Turn
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Run",
     "RunCheckpoint",
     "Settlement",
+    "Statement",
     "Tenant",
     "Turn",
     "User",

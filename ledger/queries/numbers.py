@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import Count, Min, Q, QuerySet
 
-from ledger.models import Attempt, ParkedFact, Provider, Pulse, Refusal, ReviewItem
+from ledger.models import Attempt, ParkedFact, Provider, Pulse, Refusal, ReviewItem, Statement
 from ledger.queries.delivery_numbers import delivery_numbers
 from ledger.queries.fsck import newest_runs
 from ledger.queries.measures import Number, Scope, counts
@@ -50,6 +50,16 @@ def numbers_of_work(now: datetime, scope: Scope) -> Iterator[Number]:
     confirmed = attempts.exclude(confirmed_by="")
     yield Number(
         "ledger_confirmed", "Confirmed attempts by whose evidence.", "by", counts(confirmed, "confirmed_by")
+    )
+    said = scope.of(Statement)
+    yield Number(
+        "ledger_statements", "What people said became of it, by answer.", "answer", counts(said, "says")
+    )
+    yield Number(
+        "ledger_statements_contradicted",
+        "How many of those a fact contradicted, then or later.",
+        "answer",
+        {"happened": 0, "did_not": 0} | counts(said.filter(contradicted_at__isnull=False), "says"),
     )
     open_items = scope.of(ReviewItem).filter(closed_at=None)
     yield Number("ledger_open_items", "Open review items by reason.", "reason", counts(open_items, "reason"))

@@ -1,7 +1,9 @@
-"""What time alone brings: leases that ran out, approvals that expired, work its agent never came for."""
+"""What time alone brings: leases that ran out, approvals that expired or whose ground has changed, work its
+agent never came for."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,12 +11,14 @@ from functools import partial
 
 from ledger.lifecycle import (
     end_approval,
+    end_changed_votes,
     end_send_lease,
     end_wait_for_agent,
     escalate_before_key_window_closes,
+    has_changed_votes,
     join_late,
 )
-from ledger.models import Approval, Attempt, ReviewItem
+from ledger.models import Approval, Attempt, ReviewItem, Vote
 from ledger.pulses import beat
 from ledger.queries.parked import operations_with_parked_facts
 from ledger.reconciliation.apart import apart, unless_locked
@@ -22,18 +26,21 @@ from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 
 BATCH = 200
+ASKED_AGAIN = 50
+"""Of so many attempts with votes a pass asks whether they still stand; leave asks it of each, anyway."""
 
 
 @dataclass(frozen=True)
 class SweepReport:
-    """How many of each one pass ended; `joined`: operations whose parked facts it applied;
-    `escalated`: items whose key window closes."""
+    """How many of each one pass ended; `joined`: operations whose parked facts it applied; `voided`: attempts
+    whose votes no longer stood; `escalated`: items whose key window closes."""
 
     leases: int
     approvals: int
     not_started: int
     joined: int
-    escalated: int = 0
+    voided: int
+    escalated: int
 
 
 def sweep_once(*, at_most: int = BATCH) -> SweepReport:
@@ -48,6 +55,7 @@ def sweep_once(*, at_most: int = BATCH) -> SweepReport:
         escalated=_each(
             _windows_closing(now, at_most), lambda pk: escalate_before_key_window_closes(attempt_id=pk)
         ),
+        voided=_each(_votes_changed(now), lambda pk: end_changed_votes(attempt_id=pk)),
     )
     beat("sweep")
     return report
@@ -69,6 +77,18 @@ def _leases_over(now: datetime, at_most: int) -> list[str]:
 def _approvals_over(now: datetime, at_most: int) -> list[str]:
     over = Approval.objects.filter(used_at=None, voided_at=None, expires_at__lte=now)
     return list(over.order_by("expires_at").values_list("attempt_id", flat=True)[:at_most])
+
+
+def _votes_changed(now: datetime) -> list[str]:
+    """Attempts whose votes or approval no longer stand, among some of those that have any."""
+    waiting = Approval.objects.filter(used_at=None, voided_at=None).values_list("attempt_id")
+    open_votes = Vote.objects.filter(approval=None, voided_at=None, expires_at__gt=now)
+    voted = [pk for (pk,) in waiting.union(open_votes.values_list("attempt_id"))]
+    some = random.sample(voted, min(len(voted), ASKED_AGAIN))
+    asked = Attempt.objects.filter(pk__in=some).select_related(
+        "operation", "policy", "agent__owner", "agent__tenant"
+    )
+    return [attempt.pk for attempt in asked if has_changed_votes(attempt)]
 
 
 def _never_started(now: datetime, at_most: int) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, Decision, ReviewItem
+from ledger.rules.statements import Ended
 from ledger.rules.states import State
 from ledger.rules.vocabulary import OWNERSHIP, ConfirmedBy, DecisionKind, FailedBy, ReviewReason
 from review.queries.values import Closing
@@ -56,7 +57,12 @@ def _closing_words(item: ReviewItem, deciding: Sequence[Decision]) -> str:
 
 
 def _by(deciding: Sequence[Decision]) -> str:
-    return deciding[0].by.get_username() if deciding else "a person"
+    """Whoever said what settled it, else who decided last."""
+    said = [
+        d for d in reversed(deciding) if hasattr(d, "statement") and d.statement.ended_how == Ended.SETTLED
+    ]
+    names = dict.fromkeys(decision.by.get_username() for decision in said or deciding[:1])
+    return listed(list(names)) if names else "a person"
 
 
 def _last(deciding: Sequence[Decision]) -> str:
@@ -79,6 +85,8 @@ def _superseded(attempt: Attempt, deciding: Sequence[Decision]) -> str:
     )
     if used:
         return _approved(attempt, deciding)
+    if _last(deciding) == _K.RELINK_OPERATION:
+        return f"relinked to {deciding[0].data['target_key']} by {_by(deciding)}"
     words = {
         _K.RELINK_ARGUMENTS.value: "corrected by {}",
         _K.CONFLICT_DUPLICATE.value: "recorded as a duplicate by {}",
@@ -162,7 +170,9 @@ def _standing(attempt: Attempt, *, said: bool) -> tuple[str, ...]:
     if attempt.state == State.OUTCOME_CONFIRMED:
         reference = attempt.result_ref or attempt.provider_request_id
         by_person = said and attempt.confirmed_by == ConfirmedBy.OPERATOR
-        return (reference if by_person else f"confirmed {reference}".strip(),)
+        if by_person:
+            return (reference,) if reference else ()
+        return (f"confirmed {reference}".strip(),)
     if said:
         return ()
     words = {

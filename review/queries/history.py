@@ -42,7 +42,7 @@ def evidence_of(attempt: Attempt, rule: Rule, veil: Veil, now: datetime) -> Evid
         success_reported=attempt.success_reported,
         dispatched_at=attempt.dispatched_at,
         lease_until=attempt.lease_until,
-        lookups=tuple(_lookup_view(lookup, veil) for lookup in lookups),
+        lookups=tuple(lookup_view(lookup, veil) for lookup in lookups),
         lookups_total=getattr(lookups[0], "total", 0) if lookups else 0,
         provider=rule.provider or "",
         refused_credential=provider.refused_credential if provider else "",
@@ -61,10 +61,12 @@ def provider_of(attempt: Attempt, rule: Rule) -> Provider | None:
     return Provider.objects.filter(tenant_id=attempt.tenant_id, name=rule.provider).first()
 
 
-def decisions_of(attempt: Attempt) -> list[Decision]:
-    """Every decision about an attempt, newest first, those that are votes with them; one query."""
-    related = ("by", "vote__approver", "vote__approval")
-    return list(attempt.decisions.select_related(*related).order_by("-at", "-pk"))
+def decisions_of(operation: Operation) -> list[Decision]:
+    """Every decision about an operation's attempts, newest first, with the votes and statements they are; one
+    query."""
+    related = ("by", "vote__approver", "vote__approval", "statement__look_up")
+    decided = Decision.objects.filter(attempt__operation=operation)
+    return list(decided.select_related(*related).order_by("-at", "-pk"))
 
 
 def decision_view(decision: Decision) -> DecisionView:
@@ -110,8 +112,9 @@ def _reason_words(attempt: Attempt) -> str:
     return REASON_WORDS[ReviewReason(attempt.reason)] if attempt.reason else plain(attempt.failure)
 
 
-def _lookup_view(lookup: LookUp, veil: Veil) -> LookUpView:
+def lookup_view(lookup: LookUp, veil: Veil) -> LookUpView:
     return LookUpView(
+        id=lookup.pk,
         at=lookup.answered_at,
         answer=lookup.answer,
         words=ANSWER_WORDS.get(lookup.answer, plain(lookup.answer)),

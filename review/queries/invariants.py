@@ -10,7 +10,7 @@ from django.db import connection
 from ledger.models import User
 from ledger.queries.invariants.scope import Broken, Scope
 from ledger.rules.states import State
-from ledger.rules.vocabulary import OWNERSHIP
+from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
 from review.models import TenantPermission
 from review.queries.lists import DECIDED_FOR
 from review.queries.queue import PAGE_SIZE, queue
@@ -50,6 +50,7 @@ def _counted(user: User, page: QueuePage) -> dict[str, int]:
         "now": page.as_of,
         "tenants": [tenant.id for tenant in page.tenants],
         "unknown": str(State.UNKNOWN),
+        "conflicting": str(ReviewReason.CONFLICTING_EVIDENCE),
         "recorded": str(State.INTENT_RECORDED),
         "ownership": [str(kind) for kind in OWNERSHIP],
         "since": page.as_of - DECIDED_FOR,
@@ -73,6 +74,9 @@ _COUNTED = """
     SELECT 'all', count(*) FROM open_items
     UNION ALL SELECT 'mine', count(*) FROM open_items
         WHERE owner_id = %(me)s OR (claimed_by_id = %(me)s AND claim_until > %(now)s)
+           OR (reason = %(conflicting)s AND EXISTS (
+               SELECT 1 FROM ledger_statement said WHERE said.attempt_id = open_items.attempt_id
+                 AND said.by_id = %(me)s AND said.contradicted_at IS NOT NULL))
     UNION ALL SELECT 'teams', count(*) FROM open_items
         WHERE owner_group_id IN (SELECT reviewgroup_id FROM ledger_reviewgroup_members WHERE user_id = %(me)s)
     UNION ALL SELECT 'unowned', count(*) FROM open_items WHERE unowned

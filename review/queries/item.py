@@ -46,6 +46,7 @@ from review.queries.page import (
     Votes,
 )
 from review.queries.rows import claim_of, escalated, is_overdue, owner_of
+from review.queries.sides import sides_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
@@ -57,6 +58,7 @@ from review.queries.voting import (
     votes_of,
     waiting_approval,
     with_authority,
+    with_earlier,
 )
 from review.queries.words import EFFECT_WORDS, NOT_KNOWN, REASON_WORDS
 
@@ -101,14 +103,17 @@ def item_arguments(user: User, item_id: str) -> Arguments:
 
 def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
-    rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt)
-    standpoint, decisions = standpoint_of(attempt, rule=rule, now=now), decisions_of(attempt)
+    rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt, now=now)
+    standpoint, decisions = standpoint_of(attempt, rule=rule, now=now), decisions_of(attempt.operation)
+    earlier = cast_votes([one for one in decisions if one.attempt_id != attempt.pk])
+    decisions = [one for one in decisions if one.attempt_id == attempt.pk]
     every_vote = cast_votes(decisions)
     votes = votes_of(attempt, every_vote, binding, people, barred, now)
     approval = waiting_approval(every_vote)
     if approval is not None:
         facts = facts_of(approval, every_vote, binding, people, barred)
         votes = with_authority(votes, standpoint.refused_with(facts))
+    case = unlocked_case(attempt.operation)
     return _Read(
         user=user,
         entry=entry,
@@ -117,10 +122,10 @@ def _read(user: User, entry: Entry, people: People) -> _Read:
         standpoint=standpoint,
         binding=binding,
         approval=approval,
-        case=unlocked_case(attempt.operation),
+        case=case,
         people=people,
         barred=barred,
-        votes=votes,
+        votes=with_earlier(votes, earlier, case.attempts, now),
         decisions=decisions,
     )
 
@@ -177,6 +182,7 @@ def _page(read: _Read) -> ItemPage:
         twins=_twins(attempt),
         votes=read.votes,
         ballot=ballot_of(read.binding, now),
+        sides=sides_of(attempt, read.decisions, veil, read.user),
         actions=_actions(read),
         assignees=_assignees(read),
         agent_words=_agent_words(attempt, veil),

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from ledger.models import Approval, Decision, ReviewItem, User
+from ledger.models import Approval, Decision, ReviewItem, Statement, User
 from ledger.rules.states import State
-from ledger.rules.vocabulary import OWNERSHIP
+from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
 from review.queries.values import QueueFilters, Tab
 
 DECIDED_FOR = timedelta(hours=24)
@@ -40,11 +40,17 @@ def decided_items(tenant_ids: list[int], now: datetime) -> QuerySet[ReviewItem]:
 def on_tab(tab: Tab, user: User, now: datetime) -> Q:
     """What narrows the open items to one tab."""
     return {
-        Tab.MINE: Q(owner=user) | Q(claimed_by=user, claim_until__gt=now),
+        Tab.MINE: Q(owner=user) | Q(claimed_by=user, claim_until__gt=now) | _contradicts(user),
         Tab.TEAMS: Q(owner_group__in=user.review_groups.values("pk")),
         Tab.UNOWNED: UNOWNED,
         Tab.BACKING_OFF: Q(attempt__state=State.UNKNOWN, attempt__lookup_failures__gt=0),
     }.get(tab, Q())
+
+
+def _contradicts(user: User) -> Q:
+    """Open conflicts with what this person said became of it: whoever decided hears of it."""
+    said = Statement.objects.filter(by=user, contradicted_at__isnull=False)
+    return Q(reason=ReviewReason.CONFLICTING_EVIDENCE, attempt__in=said.values("attempt"))
 
 
 UNOWNED = Q(owner__isnull=True, owner_group__is_first_owner=True)

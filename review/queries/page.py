@@ -32,6 +32,7 @@ class RecordView:
 class LookUpView:
     """One answered question to the provider. `answer`: found, absent, unavailable, …; `words` says it."""
 
+    id: int
     at: datetime
     answer: str
     words: str
@@ -179,11 +180,13 @@ class ApprovalView:
     void_cause: str
     void_words: str
     by: tuple[str, ...]
+    attempt_number: int = 0  # of another attempt of the operation
 
 
 @dataclass(frozen=True)
 class Votes:
-    """How far the vote is. `open` are counted; `may_still_vote` names people who could add one now.
+    """How far the vote is. `open` are counted; `may_still_vote` names people who could add one now;
+    `earlier` are approvals of other attempts of the operation.
 
     `waiting` is the approval nobody has used yet. `lapsed`: why it no longer covers the send; `against`: what
     else authority holds against that send, approved or not.
@@ -197,6 +200,7 @@ class Votes:
     waiting: ApprovalView | None
     lapsed: tuple[Reason, ...] = ()
     against: tuple[Reason, ...] = ()
+    earlier: tuple[ApprovalView, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -219,6 +223,52 @@ class Ballot:
     meaning: str
     meaning_segments: tuple[Segment, ...]
     expires_at: datetime
+    dangerous: bool = False  # a payment, deletion or deployment: wants a fresh sign-in
+
+
+@dataclass(frozen=True)
+class StatementView:
+    """What one person says became of it. `ended`: why it no longer waits for others, empty while it does;
+    `settled`: it is what became of it; `contradicted_at`: a fact says otherwise since then."""
+
+    by: str
+    is_mine: bool
+    at: datetime
+    words: str
+    happened: bool
+    reference: str
+    note: str
+    look_up: LookUpView | None
+    ended: str
+    settled: bool
+    contradicted_at: datetime | None
+
+
+@dataclass(frozen=True)
+class FactView:
+    """One fact that contradicts: when, who told it, and the records or references it names."""
+
+    at: datetime
+    teller: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What people say on one side, what facts say on the other. `needed`: so many must agree to settle it."""
+
+    needed: int
+    statements: tuple[StatementView, ...]
+    facts: tuple[FactView, ...]
+
+    @property
+    def waiting(self) -> tuple[StatementView, ...]:
+        return tuple(one for one in self.statements if not one.ended)
+
+    @property
+    def contradicted(self) -> tuple[str, ...]:
+        """Whose settled word a fact contradicts."""
+        return tuple(dict.fromkeys(one.by for one in self.statements if one.settled and one.contradicted_at))
 
 
 @dataclass(frozen=True)
@@ -325,6 +375,7 @@ class ItemPage:
     twins: tuple[TwinView, ...]
     votes: Votes
     ballot: Ballot | None
+    sides: Sides
     actions: tuple[ActionView, ...]
     assignees: tuple[AssigneeView, ...]  # empty for somebody who may not assign
     agent_words: AgentWords

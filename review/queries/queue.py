@@ -126,7 +126,7 @@ def _decisions(items: list[ReviewItem]) -> Mapping[str, Sequence[Decision]]:
     """What people decided about these items, newest first; by item id."""
     found: dict[str, list[Decision]] = defaultdict(list)
     decided = Decision.objects.filter(item__in=items).exclude(kind__in=OWNERSHIP)
-    for decision in decided.select_related("by", "vote__approval").order_by("-at", "-pk"):
+    for decision in decided.select_related("by", "vote__approval", "statement").order_by("-at", "-pk"):
         found[decision.item_id].append(decision)
     return found
 

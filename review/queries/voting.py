@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ledger.approvals import Binding
+from ledger.approvals import Binding, is_dangerous
 from ledger.models import Approval, Attempt, Decision, PolicySnapshot, User, Vote
 from ledger.policies import current_snapshots, policy_of
 from ledger.rules.authority import ApprovalFacts, Reason
@@ -113,6 +113,7 @@ def ballot_of(binding: Binding | None, now: datetime) -> Ballot | None:
         meaning=binding.meaning,
         meaning_segments=marked_text(binding.meaning),
         expires_at=now + timedelta(seconds=binding.vote_life_s),
+        dangerous=is_dangerous(binding.attempt),
     )
 
 
@@ -135,7 +136,9 @@ def counts(vote: Vote, binding: Binding | None, now: datetime) -> bool:
 
 
 def still_means(vote: Vote, binding: Binding) -> bool:
-    """Is this vote's digest the one that what holds now would give it?"""
+    """Is this vote's digest the one that what holds now would give it, under a rule that never changed?"""
+    if vote.policy_id < binding.since:
+        return False
     as_given = replace(binding, meaning=vote.meaning, generation=vote.generation)
     return as_given.digest(approver_id=vote.approver_id, expires_at=vote.expires_at) == vote.digest
 
@@ -169,6 +172,15 @@ def _approvals(votes: Sequence[Vote], now: datetime) -> tuple[ApprovalView, ...]
     approvals = {vote.approval.pk: vote.approval for vote in votes if vote.approval is not None}
     newest_first = sorted(approvals.values(), key=lambda approval: approval.approved_at, reverse=True)
     return tuple(_approval_view(approval, votes, now) for approval in newest_first)
+
+
+def with_earlier(votes: Votes, cast: Sequence[Vote], attempts: Sequence[Attempt], now: datetime) -> Votes:
+    """Adds the approvals that `cast`, the votes for other attempts of the operation, made."""
+    numbers = {attempt.pk: attempt.number for attempt in attempts}
+    of_attempt = {vote.approval_id: vote.attempt_id for vote in cast}
+    earlier = _approvals(cast, now)
+    numbered = (replace(one, attempt_number=numbers[of_attempt[one.approval_id]]) for one in earlier)
+    return replace(votes, earlier=tuple(numbered))
 
 
 def _approval_view(approval: Approval, votes: Sequence[Vote], now: datetime) -> ApprovalView:

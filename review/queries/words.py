@@ -72,6 +72,7 @@ DECISION_LABELS: Mapping[DecisionKind, str] = {
     DecisionKind.RELINK_ARGUMENTS: "Relink to corrected arguments",
     DecisionKind.RELINK_RECORD: "Relink to a provider record",
     DecisionKind.RELINK_OPERATION: "Relink to another operation",
+    DecisionKind.INTENDED_REPEAT: "It is meant to repeat",
     DecisionKind.RECHECK: "Re-check",
     DecisionKind.CONFLICT_HAPPENED: "Conflict: it happened",
     DecisionKind.CONFLICT_DUPLICATE: "Conflict: it is a duplicate",

@@ -79,6 +79,9 @@ def pages(people: Cast) -> Mapping[str, str]:
         "reject": f"/review/{sent.pk}/reject/",
         "confirm-happened": f"/review/{sent.pk}/confirm-happened/",
         "relink": f"/review/{held.pk}/relink-arguments/",
+        "relink-operation": f"/review/{sent.pk}/relink-operation/",
+        "duplicates": "/review/duplicates/",
+        "statements": f"/review/{said_by_one(people).pk}/",
         "assign": f"/review/{held.pk}/assign/",
         "arguments": f"/review/{sent.pk}/arguments/",
         "nothing-here": "/review/rev_nothing/",
@@ -95,6 +98,13 @@ def key_windows(people: Cast) -> tuple[ReviewItem, ReviewItem]:
     over = make.unknown(people.key)
     make.looked_up(over, LookedUpKind.UNAVAILABLE)
     return make.item_of(closing), make.item_of(make.first_sent(make.fresh(over), timedelta(hours=27)))
+
+
+def said_by_one(people: Cast) -> ReviewItem:
+    """A refund of which one person says that it happened."""
+    refund = make.item_of(make.unknown(people.key, make.REFUND, args={**make.ARGS[make.REFUND], "amount": 7}))
+    decisions.confirm_happened(people.operator, refund.pk, why="seen in their console", reference="re_7")
+    return refund
 
 
 def parked_facts(people: Cast) -> ParkedFact:

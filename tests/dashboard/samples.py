@@ -25,6 +25,7 @@ from review.queries.page import (
     EventView,
     Evidence,
     LookUpView,
+    Sides,
     ThenNow,
     Votes,
     VoteView,
@@ -161,6 +162,7 @@ def item(**changes: object) -> ItemPage:
         comparisons=(),
         twins=(),
         votes=Votes(2, (_vote(),), (), ("olga",), (), None),
+        sides=Sides(2, (), ()),
         ballot=Ballot("v1:sha256:" + "5e" * 32, MEANING, marked_text(MEANING), NOW + timedelta(minutes=30)),
         actions=ACTIONS,
         assignees=(AssigneeView("olga", "olga (me)"), AssigneeView("#north reviewers", "north reviewers")),
@@ -193,10 +195,12 @@ def _evidence() -> Evidence:
         dispatched_at=ago(minutes=48),
         lease_until=None,
         lookups=(
-            LookUpView(ago(minutes=12), "absent", "Not found", "0 of 0 records match", "not_idempotent", ()),
-            LookUpView(ago(minutes=13), "absent", "Not found", "0 of 0 records match", "negatives", ()),
             LookUpView(
-                ago(minutes=47), "unavailable", "The provider did not answer", "503", "unavailable", ()
+                1, ago(minutes=12), "absent", "Not found", "0 of 0 records match", "not_idempotent", ()
+            ),
+            LookUpView(1, ago(minutes=13), "absent", "Not found", "0 of 0 records match", "negatives", ()),
+            LookUpView(
+                1, ago(minutes=47), "unavailable", "The provider did not answer", "503", "unavailable", ()
             ),
         ),
         lookups_total=7,

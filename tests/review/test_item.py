@@ -275,8 +275,9 @@ def test_separate_duties_are_the_ledgers(people: Cast) -> None:
     held = make.item_of(make.held(people.key, requested_by=people.approver))
     decisions.relink_arguments(people.second_approver, held.pk, why="typo", typed='{"version": "2"}')
     corrected = ReviewItem.objects.get(closed_at=None).attempt
-    barred = {user.pk for user in User.objects.all() if conflicts_of(corrected, user.pk)}
-    assert set(conflicts(corrected)) == barred
+    now = database_clock()
+    barred = {user.pk for user in User.objects.all() if conflicts_of(corrected, user.pk, now=now)}
+    assert set(conflicts(corrected, now=now)) == barred
     assert barred == {people.owner.pk, people.approver.pk, people.second_approver.pk, people.admin.pk}
 
 

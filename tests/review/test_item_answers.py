@@ -101,7 +101,7 @@ class TestVotes:
             pass
         page = page_of(people.viewer, attempt)
         assert page.votes.lapsed == reasons
-        facts = approval_facts(approval, sender=people.agent)
+        facts = approval_facts(approval, sender=people.agent, now=database_clock())
         as_ledger = {
             Reason.APPROVAL_EXPIRED: page.as_of >= facts.expires_at,
             Reason.APPROVAL_STALE: not facts.digest_equal,

@@ -21,6 +21,8 @@ from ledger.queries.invariants import (
     delivery_states,
     history,
     parked,
+    relinks,
+    statements,
     system,
     tenancy,
 )
@@ -37,6 +39,8 @@ INVARIANTS: list[Check] = [
     *budgets.CHECKS,
     *history.CHECKS,
     *parked.CHECKS,
+    *relinks.CHECKS,
+    *statements.CHECKS,
     *tenancy.CHECKS,
     *OF_THE_SYSTEM,
 ]

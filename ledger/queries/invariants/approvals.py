@@ -14,7 +14,8 @@ from ledger.queries.invariants.scope import Broken, Check, Scope
 from ledger.rules.digest import vote_digest
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import EventKind
+from ledger.rules.vocabulary import HIGH_RISK, EventKind
+from ledger.rules.voiding import EDITED_LATELY, VoidCause
 
 CHUNK = 1_000
 PUBLISHING = timedelta(minutes=1)
@@ -142,8 +143,10 @@ def what_was_held_waits_with_its_approval(scope: Scope) -> Iterable[Broken]:
 
 
 def approvers_were_not_in_conflict(scope: Scope) -> Iterable[Broken]:
-    """Nobody approves what they own, asked for, or corrected; admins and superusers are not exempt."""
-    return scope.select("""
+    """Nobody approves what they own, asked for, or corrected; admins and superusers are not exempt. What was
+    taken back because they had come into conflict since was right when it was given."""
+    return scope.select(
+        """
         SELECT vote.tenant_id, vote.decision_id,
                CASE vote.approver_id WHEN attempt.requested_by_id THEN 'approved what they asked for'
                     WHEN attempt.arguments_by_id THEN 'approved arguments they corrected'
@@ -151,8 +154,12 @@ def approvers_were_not_in_conflict(scope: Scope) -> Iterable[Broken]:
         FROM scoped_vote vote
         JOIN ledger_attempt attempt ON attempt.id = vote.attempt_id
         JOIN ledger_agent agent ON agent.id = attempt.agent_id
+        LEFT JOIN ledger_approval approval ON approval.id = vote.approval_id
         WHERE vote.approver_id IN (agent.owner_id, attempt.requested_by_id, attempt.arguments_by_id)
-    """)
+          AND coalesce(nullif(vote.void_cause, ''), approval.void_cause, '') <> %(taken_back)s
+    """,
+        taken_back=str(VoidCause.CONFLICT),
+    )
 
 
 def approvers_had_not_changed_the_rule(scope: Scope) -> Iterator[Broken]:
@@ -162,6 +169,27 @@ def approvers_had_not_changed_the_rule(scope: Scope) -> Iterator[Broken]:
         editors = {rules.editor(vote.tenant_id, policy, vote.attempt.tool) for policy in _asked(rules, vote)}
         if vote.approver_id in editors:
             yield Broken(vote.tenant_id, vote.decision_id, "approved under a rule they had changed last")
+
+
+def approvers_of_danger_had_not_edited_lately(scope: Scope) -> Iterator[Broken]:
+    """Of a dangerous effect nobody votes who edited arguments of the operation, or the rule, within 24 h."""
+    rules = PublishedRules()
+    for vote in _votes(scope).iterator(chunk_size=CHUNK):
+        rule = _rule(rules, vote)
+        if rule is None or rule.effect not in HIGH_RISK:
+            continue
+        since, tool = vote.at - EDITED_LATELY, vote.attempt.tool
+        corrected = Attempt.objects.filter(
+            operation_id=vote.attempt.operation_id,
+            arguments_by_id=vote.approver_id,
+            created_at__gt=since,
+            created_at__lte=vote.at,
+        )
+        edited = vote.approver_id in rules.editors_since(vote.tenant_id, tool, since, vote.at - PUBLISHING)
+        if edited or corrected.exists():
+            yield Broken(
+                vote.tenant_id, vote.decision_id, "approved within 24 h of editing arguments or rule"
+            )
 
 
 def _asked(rules: PublishedRules, vote: Vote) -> set[int]:
@@ -219,5 +247,6 @@ CHECKS: tuple[Check, ...] = (
     what_was_held_waits_with_its_approval,
     approvers_were_not_in_conflict,
     approvers_had_not_changed_the_rule,
+    approvers_of_danger_had_not_edited_lately,
     votes_are_decisions_of_their_approver,
 )

@@ -34,6 +34,18 @@ class PublishedRules:
             self._editors[key] = self._editors_of(tenant_id, tool)
         return self._editors[key].get(policy_id)
 
+    def editors_since(self, tenant_id: int, tool: str, since: datetime, until: datetime) -> set[int | None]:
+        """Who changed the tool's rule between these times."""
+        editors: set[int | None] = set()
+        rule_hash: str | None = None
+        for published in self._of(tenant_id).values():
+            rule = published.policy.rule_for(tool)
+            found = rule.rule_hash if rule else None
+            if found != rule_hash and since < published.snapshot.published_at <= until:
+                editors.add(published.snapshot.published_by_id)
+            rule_hash = found
+        return editors
+
     def in_force(self, tenant_id: int, at: datetime, *, not_before: int) -> int:
         """The policy in force at that time, or the one of `not_before` where that is newer."""
         policies = self._of(tenant_id)

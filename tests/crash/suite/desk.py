@@ -39,6 +39,10 @@ class Truth:
         return self.references[-1] if self.references else "thing_unseen"
 
 
+BY_TWO = ("approve", "happened", "did_not", "reject")
+"""Of dangerous effects one person alone settles none of these."""
+
+
 def press_named(kind: str, truth: Truth) -> Press:
     """One press by its name."""
     presses: dict[str, Press] = {
@@ -148,7 +152,7 @@ class _Desk:
     def _press(self, kind: str, item_id: str, truth: Truth) -> str:
         """By the first person and, where two are needed, by the second one too."""
         pressed = []
-        for name in ("first", "second") if kind.startswith("approve") else ("first",):
+        for name in ("first", "second") if kind.startswith(BY_TWO) else ("first",):
             by = User.objects.get(username=f"{name}-{self.slug}")
             try:
                 decided = press_named(kind, truth)(by, item_id)

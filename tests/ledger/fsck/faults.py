@@ -9,6 +9,7 @@ from tests.ledger.fsck.fault import Fault, without
 from tests.ledger.fsck.faults_of_attempts import ATTEMPTS
 from tests.ledger.fsck.faults_of_deliveries import DELIVERY_STATES
 from tests.ledger.fsck.faults_of_parked import PARKED
+from tests.ledger.fsck.faults_of_statements import STATEMENTS
 from tests.ledger.fsck.faults_of_the_system import PAGES, SYSTEM, TENANCY
 
 _VOTE_OF_SENT = "WHERE approval_id = %(approved_sent_approval)s"
@@ -116,6 +117,21 @@ APPROVALS = (
         "jsonb_set(document, '{tools,fund.move,approvals}', '1'), "
         f"'x', (SELECT min(approver_id) FROM ledger_vote {_VOTE_OF_SENT}), now() - interval '1 day' "
         "FROM ledger_policysnapshot WHERE tenant_id = %(tenant)s ORDER BY version DESC LIMIT 1",
+    ),
+    Fault(
+        approvals.approvers_of_danger_had_not_edited_lately,
+        "vote:approved_sent",
+        "INSERT INTO ledger_policysnapshot (tenant_id, version, document, content_hash, published_by_id, "
+        "published_at) SELECT tenant_id, version + 1, "
+        "jsonb_set(document, '{tools,fund.move,approvals}', '1'), "
+        f"'x', (SELECT min(approver_id) FROM ledger_vote {_VOTE_OF_SENT}), now() - interval '1 hour' "
+        "FROM ledger_policysnapshot WHERE tenant_id = %(tenant)s ORDER BY version DESC LIMIT 1",
+    ),
+    Fault(
+        approvals.approvers_of_danger_had_not_edited_lately,
+        "vote:approved_sent",
+        "UPDATE ledger_attempt SET arguments_by_id = (SELECT min(approver_id) FROM ledger_vote "
+        f"{_VOTE_OF_SENT}), created_at = created_at - interval '1 minute' WHERE id = %(approved_sent)s",
     ),
     Fault(
         approvals.votes_are_decisions_of_their_approver,
@@ -313,6 +329,7 @@ FAULTS = (
     *BUDGETS,
     *HISTORY,
     *PARKED,
+    *STATEMENTS,
     *TENANCY,
     *SYSTEM,
     *PAGES,

@@ -101,6 +101,10 @@ class ManyStates:
                 item_id=asked, by=self.cast.operator, why="seen there", reference="t-9"
             )
         )
+        self.keep("paid_by_word", make.unknown(self.key, make.REFUND))
+        asked = make.item_of(self.attempt("paid_by_word")).pk
+        for by in (self.cast.operator, self.cast.approver):
+            durable(lambda by=by: lifecycle.confirm_happened(item_id=asked, by=by, why="seen there"))  # type: ignore[misc]
         self.keep("one_vote", make.recorded(self.key, MOVE, args=AMOUNT))
         self.approve("one_vote", self.cast.approver)
         for story in ("approved", "approved_sent"):
@@ -229,6 +233,7 @@ _SUBJECTS: dict[str, Callable[[Attempt], str]] = {
     "operation": lambda attempt: attempt.operation_id,
     "attempt": lambda attempt: f"ledger_attempt:{attempt.pk}",
     "item": lambda attempt: attempt.review_items.get().pk,
+    "statement": lambda attempt: attempt.statements.get().decision_id,
     "vote": lambda attempt: attempt.votes.order_by("pk")[0].decision_id,
     "approval": lambda attempt: f"ledger_approval:{attempt.approvals.get().pk}",
     "delivery": lambda attempt: attempt.operation.deliveries.get().pk,

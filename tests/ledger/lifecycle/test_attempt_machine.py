@@ -182,6 +182,7 @@ class AttemptMachine(RuleBasedStateMachine):
         self.real.end_lease(attempt)
         if tried.state == "DISPATCHED":
             self.model.lose(tried)
+        self.model.sweep()
 
     @action(1, number=which)
     def agent_never_comes(self, number: int) -> None:
@@ -190,6 +191,7 @@ class AttemptMachine(RuleBasedStateMachine):
         if tried.state in ("INTENT_RECORDED", "FAILED_RETRYABLE") and tried.approval is None:
             self.model.go(tried, "FAILED")
             tried.reason = ""
+        self.model.sweep()
 
     @action(1, number=which)
     def expire_approval(self, number: int) -> None:
@@ -199,6 +201,7 @@ class AttemptMachine(RuleBasedStateMachine):
             self.model.void(tried)
             tried.reason = "approval_expired" if tried.state in model.ASKED else tried.reason
             tried.conflict = False if tried.state in model.ASKED else tried.conflict
+        self.model.sweep()
 
     # --- people --------------------------------------------------------------------------------------------
 
@@ -285,6 +288,7 @@ class AttemptMachine(RuleBasedStateMachine):
     @action(2, version=st.sampled_from(["first", "first", "changed", "review", "none"]))
     def publish(self, version: str) -> None:
         self.real.publish(version)
+        self.model.world.since += version != self.model.world.rule
         self.model.world.rule = version
 
     @action(1, live=st.sampled_from([True, True, False]))

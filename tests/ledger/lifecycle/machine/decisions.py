@@ -12,8 +12,11 @@ def _asked(a: Tried) -> bool:
 def approve(op: Operation, a: Tried, who: str) -> bool:
     if not _approvable(op, a):
         return False
-    current = {voter: rule for voter, rule in a.votes.items() if rule == op.world.rule}
-    a.votes = {**current, who: op.world.rule}
+    since = op.world.since
+    if a.approval is not None and a.approval.since != since:
+        op.void(a)
+    current = {voter: given for voter, given in a.votes.items() if given == since}
+    a.votes = {**current, who: since}
     if len(a.votes) < op.tool.approvals:
         return True
     from_desk, voters = a.held, frozenset(a.votes)
@@ -23,7 +26,7 @@ def approve(op: Operation, a: Tried, who: str) -> bool:
                 op.go(b, "SUPERSEDED", person=True)
         op.go(a, "INTENT_RECORDED")
     a.votes = {}
-    a.approval = Approval(op.world.rule, voters)
+    a.approval = Approval(since, voters)
     return True
 
 

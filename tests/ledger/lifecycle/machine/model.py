@@ -33,7 +33,7 @@ class Tool:
 
 @dataclass
 class Approval:
-    rule: str
+    since: int
     voters: frozenset[str]
 
 
@@ -66,7 +66,7 @@ class Tried:
     seen_there: bool = False  # the last answer showed it, done or under way
     by_absent: bool = False
     resting: bool = False
-    votes: dict[str, str] = field(default_factory=dict)  # who, under which rule
+    votes: dict[str, int] = field(default_factory=dict)  # who, under which change of the rule
     approval: Approval | None = None
     said_calls: int = 0
     reserved: int = 0
@@ -94,6 +94,7 @@ class World:
     """What lies outside the operation."""
 
     rule: str = "first"  # which version of the tool's rule is in force; "none" refuses it
+    since: int = 0  # how often it was changed
     key_live: bool = True
     tenant_active: bool = True
     limit: int | None = None
@@ -203,6 +204,16 @@ class Operation:
         if a.state == "INTENT_RECORDED" and a.ever_held:
             self.go(a, "MANUAL_REVIEW")
             a.reason = "approval_expired"
+
+    def sweep(self) -> None:
+        """What a pass takes back: every yes whose ground has changed since it was given."""
+        lost = not (self.world.key_live and self.world.tenant_active)
+        for a in self.tried:
+            if a.approval is not None and (lost or a.approval.since != self.world.since):
+                self.void(a)
+            a.votes = (
+                {} if lost else {who: since for who, since in a.votes.items() if since == self.world.since}
+            )
 
     def void_all(self) -> None:
         for a in self.tried:
@@ -336,7 +347,7 @@ class Operation:
         left = self.has_room_for(a)
         if a.ever_held or a.state in ASKED:
             enough = approval is not None and len(approval.voters) >= self.tool.approvals
-            return open_ and left and enough and approval is not None and approval.rule == world.rule
+            return open_ and left and enough and approval is not None and approval.since == world.since
         changed = world.rule not in ("none", a.rule)
         unprotected = a.dispatched and a.by_absent and not self.tool.idempotent and not self.tool.read
         used_up = self.sends() >= self.tool.max_attempts
