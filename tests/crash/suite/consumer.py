@@ -139,8 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.books = opened(self.orders.books)
         try:
             place = self.orders.places.get(self.place)
-            if place is None:
-                self._answer(410)
+            if place is None:  # started a moment ago, and without orders
+                self._answer(503)
             else:
                 self._heard(place, body, self._next_word(place))
         finally:
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
             Verifier(place.secret),
             transaction=partial(_transaction, self.books),
             inbox=INBOXES[place.number],
-            work=partial(self._apply, word),
+            work=partial(self._apply, word, place),
         )
         received = receiver.receive(self.headers, body)
         if received.event is None:
@@ -172,11 +172,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._react(word, place, received.event, duplicate=received.taken is Taken.DUPLICATE)
         return None
 
-    def _apply(self, word: str, cursor: Any, event: Event) -> None:
+    def _apply(self, word: str, place: Place, cursor: Any, event: Event) -> None:
         row = (self.place, event.operation_id, event.settlement)
         cursor.execute("INSERT INTO applied VALUES (?, ?, ?)", row)
         if word == "dies_in_work":
-            _die()
+            self._die(place)
 
     def _note_heard(self, event: Event, body: bytes, taken: Taken | None) -> None:
         digest = hashlib.sha256(body).hexdigest()
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _react(self, word: str, place: Place, event: Event, *, duplicate: bool) -> None:
         if word == "dies_before_answer":
-            _die()
+            self._die(place)
         elif word in {"lost", "reset", "hang"}:
             self._hang_up(word)
         elif word == "server_error":
@@ -203,7 +203,13 @@ class _Handler(BaseHTTPRequestHandler):
                 for _ in range(2 if word == "acks_twice" else 1):
                     self._acknowledge(place, event, duplicate=duplicate)
             if word == "dies":
-                _die()
+                self._die(place)
+
+    def _die(self, place: Place) -> None:
+        """Unless new orders came meanwhile: in the quiet phase nobody would start it again."""
+        if self.orders.places.get(self.place) is place:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.close_connection = True
 
     def _hang_up(self, word: str) -> None:
         if word == "hang":
@@ -268,7 +274,3 @@ def _transaction(books: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
         cursor.execute("ROLLBACK")
         raise
     cursor.execute("COMMIT")
-
-
-def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
