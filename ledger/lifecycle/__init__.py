@@ -49,6 +49,7 @@ from ledger.lifecycle.values import (
     UnknownObject,
 )
 from ledger.lifecycle.waiting import keep_waiting
+from ledger.lifecycle.withdrawing import Leaving, Withdrawn, items_in_hand, votes_standing, withdraw
 
 __all__ = [
     "CheckpointNotGrowing",
@@ -61,6 +62,7 @@ __all__ = [
     "LeaveGiven",
     "LeaveProblem",
     "LeaveRefused",
+    "Leaving",
     "NoRoomToPark",
     "Offer",
     "OutcomeAnswer",
@@ -69,6 +71,7 @@ __all__ = [
     "Standing",
     "Told",
     "UnknownObject",
+    "Withdrawn",
     "apply_answer",
     "approve",
     "assign",
@@ -85,6 +88,7 @@ __all__ = [
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "items_in_hand",
     "join_late",
     "keep_waiting",
     "note",
@@ -108,4 +112,6 @@ __all__ = [
     "take_provider_request",
     "twins_of",
     "unlocked_case",
+    "votes_standing",
+    "withdraw",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from ledger.management.commands.create_agent_key import Grant, create_key
+from ledger.access import Grant, create_key
 from ledger.management.commands.create_tenant import create
 from ledger.models import Agent, ApiKey, Provider, ReviewGroup, Tenant, User
 from ledger.policies import current_snapshot, publish_policy
