@@ -4,6 +4,7 @@ from django.urls import path, register_converter
 
 from dashboard.converters import DecisionConverter
 from dashboard.views import (
+    access,
     dead_letters,
     decide,
     deliveries,
@@ -53,6 +54,11 @@ urlpatterns = [
         destinations.press_destination,
         name="press_destination",
     ),
+    path("access/", access.access_list, name="access"),
+    path("access/me/", access.own, name="own_rights"),
+    path("access/<slug:slug>/add/", access.add_person, name="add_person"),
+    path("access/<slug:slug>/<int:person_id>/", access.person, name="person"),
+    path("access/<slug:slug>/<int:person_id>/<slug:kind>/", access.press_person, name="press_person"),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]

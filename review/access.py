@@ -208,15 +208,23 @@ def _give_role(by: User, tenant: Tenant, person: User, role: Role, why: str) -> 
     _note(AccessChangeKind.ROLE_GIVEN, by, person, tenant, why, roles=[role.value])
 
 
-def _check_receiver(by: User, person: User) -> None:
+def why_not_give(by: User, person: User) -> str:
+    """Why this administrator cannot give this person anything; empty where they can."""
     if person.pk == by.pk:
-        raise AccessRefused("Nobody gives rights to themselves: another administrator has to.")
-    _check_is(person, active=True)
+        return "Nobody gives rights to themselves: another administrator has to."
+    return "" if person.is_active else f"{person.get_username()} is switched off."
+
+
+def _check_receiver(by: User, person: User) -> None:
+    problem = why_not_give(by, person)
+    if problem:
+        raise AccessRefused(problem)
 
 
 def _check_is(person: User, *, active: bool) -> None:
     if person.is_active is not active:
-        raise AccessRefused(f"{person.get_username()} is switched {'off' if active else 'on already'}.")
+        how = "on" if person.is_active else "off"
+        raise AccessRefused(f"{person.get_username()} is switched {how} already.")
 
 
 def _keep_an_administrator(leaving: User, tenant: Tenant) -> None:

@@ -18,6 +18,7 @@ from review.rights import NONE, Rights, hold_rights, rights_of
 Row = TypeVar("Row", bound=TenantRow)
 
 RIGHT_WORDS = {
+    "view_work": "see the work",
     "decide_work": "decide work",
     "administer": "administer",
     "audit": "audit",
