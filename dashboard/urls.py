@@ -5,6 +5,7 @@ from django.urls import path, register_converter
 from dashboard.converters import DecisionConverter
 from dashboard.views import (
     access,
+    agents,
     dead_letters,
     decide,
     deliveries,
@@ -59,6 +60,15 @@ urlpatterns = [
     path("access/<slug:slug>/add/", access.add_person, name="add_person"),
     path("access/<slug:slug>/<int:person_id>/", access.person, name="person"),
     path("access/<slug:slug>/<int:person_id>/<slug:kind>/", access.press_person, name="press_person"),
+    path("agents/", agents.agent_list, name="agents"),
+    path("agents/<slug:slug>/add/", agents.add_agent, name="add_agent"),
+    path("agents/<slug:slug>/<int:agent_id>/", agents.agent, name="agent"),
+    path("agents/<slug:slug>/<int:agent_id>/<slug:kind>/", agents.press_agent, name="press_agent"),
+    path(
+        "agents/<slug:slug>/<int:agent_id>/keys/<slug:key_id>/<slug:kind>/",
+        agents.press_key,
+        name="press_key",
+    ),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -25,7 +26,7 @@ def here(user: User, press: str = "") -> str:
     return f"/access/acme/{user.pk}/" + (f"{press}/" if press else "")
 
 
-def presses(people: Cast) -> dict[str, dict[str, object]]:
+def presses(people: Cast) -> dict[str, dict[str, Any]]:
     """Everything an administrator can press, with what is typed."""
     scope = ApprovalScope.objects.get(tenant=people.tenant)
     return {

@@ -102,12 +102,10 @@ def test_nobody_gives_rights_to_themselves(people: Cast, role: Role) -> None:
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
 def test_the_last_administrator_stays(people: Cast, role: Role) -> None:
-    for take in (
-        lambda: access.take_role_away(people.admin, "acme", people.admin.pk, role=role, why=WHY),
-        lambda: access.switch_off(people.admin, "acme", people.admin.pk, why=WHY),
-    ):
-        with pytest.raises(AccessRefused, match="last administrator"):
-            take()
+    with pytest.raises(AccessRefused, match="last administrator"):
+        access.take_role_away(people.admin, "acme", people.admin.pk, role=role, why=WHY)
+    with pytest.raises(AccessRefused, match="last administrator"):
+        access.switch_off(people.admin, "acme", people.admin.pk, why=WHY)
     person("second", people.tenant, Role.ADMIN)
     access.take_role_away(people.admin, "acme", people.admin.pk, role=role, why=WHY)
     assert not rights_of(people.admin, people.tenant).administer
