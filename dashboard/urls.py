@@ -14,6 +14,7 @@ from dashboard.views import (
     numbers,
     operation,
     parked,
+    policies,
     problems,
     queue,
     session,
@@ -69,6 +70,9 @@ urlpatterns = [
         agents.press_key,
         name="press_key",
     ),
+    path("policies/", policies.policy_list, name="policies"),
+    path("policies/<slug:slug>/publish/", policies.publish_policy, name="publish_policy"),
+    path("policies/<slug:slug>/<int:version>/", policies.policy, name="policy"),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]
