@@ -16,6 +16,7 @@ from dashboard.views import (
     parked,
     policies,
     problems,
+    providers,
     queue,
     session,
     system,
@@ -73,6 +74,7 @@ urlpatterns = [
     path("policies/", policies.policy_list, name="policies"),
     path("policies/<slug:slug>/publish/", policies.publish_policy, name="publish_policy"),
     path("policies/<slug:slug>/<int:version>/", policies.policy, name="policy"),
+    path("providers/", providers.provider_list, name="providers"),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]
