@@ -130,9 +130,9 @@ def test_an_overlap_lengthens_no_life(people: Cast) -> None:
 def test_a_second_press_makes_no_second_key(people: Cast) -> None:
     seen = agents.newest_key(people.agent)
     for press in (make_key, rotate):
-        press(people, people.admin, newest=seen)  # type: ignore[operator]
+        press(people, people.admin, newest=seen)
         with pytest.raises(AgentRefused, match="changed since"):
-            press(people, people.admin, newest=seen)  # type: ignore[operator]
+            press(people, people.admin, newest=seen)
         seen = agents.newest_key(people.agent)
     assert people.agent.keys.count() == 3
 
