@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from ledger.lifecycle import items_in_hand, votes_standing
 from ledger.models import AccessChange, Agent, ReviewGroup, ReviewItem, Tenant, User
@@ -212,7 +212,8 @@ def lines_of(changes: QuerySet[AccessChange]) -> tuple[ChangeLine, ...]:
 
 def _people(tenant: Tenant) -> tuple[PersonRow, ...]:
     people = people_of(tenant)
-    items = ReviewItem.objects.filter(tenant=tenant, closed_at=None)
+    somebody = Q(owner__isnull=False) | Q(claimed_by__isnull=False)
+    items = ReviewItem.objects.filter(somebody, tenant=tenant, closed_at=None)
     in_hand: Counter[int | None] = Counter()
     for owner, claimed in items.values_list("owner_id", "claimed_by_id"):
         in_hand.update({owner, claimed})
@@ -292,10 +293,12 @@ def _line(change: AccessChange) -> ChangeLine:
         by=change.by.get_username() if change.by else "",
         about=about,
         words=ACCESS_WORDS[AccessChangeKind(change.kind)],
-        data=tuple((plain(name), _shown(value)) for name, value in sorted(data.items())),
+        data=tuple((plain(name), _shown(name, value)) for name, value in sorted(data.items())),
         why=marked_text(change.why),
     )
 
 
-def _shown(value: object) -> str:
+def _shown(name: str, value: object) -> str:
+    if name.endswith("_at"):
+        return datetime.fromisoformat(str(value)).strftime("%Y-%m-%d %H:%M UTC")
     return ", ".join(str(each) for each in value) if isinstance(value, list) else str(value)
