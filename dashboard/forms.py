@@ -48,7 +48,7 @@ class DecisionForm(forms.Form):
         "Recorded with your name in the history; others decide by it later.",
         missing="Type a reason: it is recorded with the decision.",
     )
-    field_order = (
+    field_order: tuple[str, ...] = (
         "what",
         "to",
         "typed",

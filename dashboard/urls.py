@@ -4,6 +4,8 @@ from django.urls import path, register_converter
 
 from dashboard.converters import DecisionConverter
 from dashboard.views import (
+    access,
+    agents,
     dead_letters,
     decide,
     deliveries,
@@ -13,7 +15,9 @@ from dashboard.views import (
     numbers,
     operation,
     parked,
+    policies,
     problems,
+    providers,
     queue,
     session,
     system,
@@ -55,6 +59,24 @@ urlpatterns = [
         destinations.press_destination,
         name="press_destination",
     ),
+    path("access/", access.access_list, name="access"),
+    path("access/me/", access.own, name="own_rights"),
+    path("access/<slug:slug>/add/", access.add_person, name="add_person"),
+    path("access/<slug:slug>/<int:person_id>/", access.person, name="person"),
+    path("access/<slug:slug>/<int:person_id>/<slug:kind>/", access.press_person, name="press_person"),
+    path("agents/", agents.agent_list, name="agents"),
+    path("agents/<slug:slug>/add/", agents.add_agent, name="add_agent"),
+    path("agents/<slug:slug>/<int:agent_id>/", agents.agent, name="agent"),
+    path("agents/<slug:slug>/<int:agent_id>/<slug:kind>/", agents.press_agent, name="press_agent"),
+    path(
+        "agents/<slug:slug>/<int:agent_id>/keys/<slug:key_id>/<slug:kind>/",
+        agents.press_key,
+        name="press_key",
+    ),
+    path("policies/", policies.policy_list, name="policies"),
+    path("policies/<slug:slug>/publish/", policies.publish_policy, name="publish_policy"),
+    path("policies/<slug:slug>/<int:version>/", policies.policy, name="policy"),
+    path("providers/", providers.provider_list, name="providers"),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]

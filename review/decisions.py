@@ -15,7 +15,7 @@ from ledger.policies import rule_in_force, rule_of
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
 from ledger.rules.vocabulary import Effect
 from ledger.transactions import durable
-from review.door import Entry, NotPermitted, administrators, enter, missing_right, require_decider
+from review.door import Entry, NotPermitted, administrators, enter_to_write, missing_right, require_decider
 from review.duties import conflicts
 
 
@@ -34,7 +34,7 @@ def approve(
     """Add this person's yes to one new send of exactly what was shown."""
 
     def decide() -> Decided:
-        require_approver(user, enter(user, item_id))
+        require_approver(user, enter_to_write(user, item_id))
         return lifecycle.approve(
             item_id=item_id, by=user, why=why, new_provider_key=new_provider_key, shown_digest=shown_digest
         )
@@ -96,7 +96,7 @@ def relink_arguments(user: User, item_id: str, *, why: str, typed: str) -> Decid
     """Open a held attempt with the arguments as typed. Raises `ArgumentsUnreadable`."""
 
     def decide() -> Decided:
-        entry = enter(user, item_id)
+        entry = enter_to_write(user, item_id)
         require_decider(entry.tenant, entry.rights)
         args = read_typed(typed)
         return lifecycle.relink_arguments(
@@ -163,7 +163,7 @@ def as_decider(user: User, item_id: str, verb: Callable[[], Decided]) -> Decided
     """Call a verb of the ledger that takes the right to decide work, both in one transaction."""
 
     def decide() -> Decided:
-        entry = enter(user, item_id)
+        entry = enter_to_write(user, item_id)
         require_decider(entry.tenant, entry.rights)
         return verb()
 

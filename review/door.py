@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -13,13 +13,15 @@ from ledger.models import ReviewGroup, ReviewItem, Tenant, User
 from ledger.models.base import TenantRow
 from review.models import TenantPermission
 from review.people import People, people_of
-from review.rights import NONE, Rights, rights_of
+from review.rights import NONE, Rights, hold_rights, rights_of
 
 Row = TypeVar("Row", bound=TenantRow)
 
 RIGHT_WORDS = {
+    "view_work": "see the work",
     "decide_work": "decide work",
     "administer": "administer",
+    "audit": "audit",
     "approve_sends": "approve sends of this tool and effect",
 }
 
@@ -56,6 +58,22 @@ def enter(user: User, item_id: str) -> Entry:
     """The item, if this person may see it. Raises `NotVisible`."""
     item = _item(user, item_id)
     return _entry(item, rights_of(user, item.tenant))
+
+
+def enter_to_write(user: User, item_id: str) -> Entry:
+    """The same, with rights in its tenant that stay as they are until the transaction ends."""
+    entry = enter(user, item_id)
+    hold_rights(entry.tenant)
+    return replace(entry, rights=rights_of(user, entry.tenant))
+
+
+def enter_tenant(user: User, slug: str) -> tuple[Tenant, Rights]:
+    """The tenant of this slug, if this person may see its work. Raises `NotVisible`."""
+    tenant = Tenant.objects.filter(slug=slug).first()
+    rights = rights_of(user, tenant) if tenant is not None else NONE
+    if tenant is None or not rights.view:
+        raise NotVisible(slug)
+    return tenant, rights
 
 
 def enter_among(user: User, item_id: str) -> tuple[Entry, People]:

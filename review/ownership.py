@@ -12,7 +12,7 @@ from ledger.lifecycle import Decided
 from ledger.models import ReviewGroup, Tenant, User
 from ledger.transactions import database_clock, durable
 from review.decisions import as_decider
-from review.door import enter, missing_right, require_decider
+from review.door import enter_to_write, missing_right, require_decider
 from review.rights import may_decide
 
 CLAIM_LASTS = timedelta(minutes=15)
@@ -48,7 +48,7 @@ def assign(user: User, item_id: str, *, to: str, why: str) -> Decided:
     """
 
     def work() -> Decided:
-        entry = enter(user, item_id)
+        entry = enter_to_write(user, item_id)
         person, group = _assignee(entry.tenant, to)
         if not (entry.rights.administer or (entry.rights.decide and _is_own(user, person, group))):
             raise missing_right(entry.tenant, "administer")
@@ -61,7 +61,7 @@ def note(user: User, item_id: str, *, why: str) -> Decided:
     """Leave a note on the item."""
 
     def work() -> Decided:
-        entry = enter(user, item_id)
+        entry = enter_to_write(user, item_id)
         if not entry.rights.administer:
             require_decider(entry.tenant, entry.rights)
         return lifecycle.note(item_id=item_id, by=user, why=why)

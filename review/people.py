@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ledger.models import Tenant, User
+from django.db.models import Q, QuerySet
+
+from ledger.models import AccessChange, Tenant, User
 from ledger.rules.vocabulary import Effect
 from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
 from review.rights import Rights
@@ -60,3 +62,22 @@ def people_of(tenant: Tenant) -> People:
 
 def _holders(permissions: list[TenantPermission], codename: str) -> tuple[User, ...]:
     return tuple(held.user for held in permissions if held.permission.codename == codename)
+
+
+def who_is_known_in(tenant: Tenant) -> QuerySet[User]:
+    """Everybody who has, or by the record once had, a right in this tenant; switched off or not."""
+    holders = TenantPermission.objects.filter(content_object=tenant).values("user_id")
+    approvers = ApprovalScopePermission.objects.filter(content_object__tenant=tenant).values("user_id")
+    recorded = AccessChange.objects.filter(tenant=tenant, person__isnull=False, agent=None).values(
+        "person_id"
+    )
+    known = Q(pk__in=holders) | Q(pk__in=approvers) | Q(pk__in=recorded)
+    return User.objects.filter(known).order_by("username")
+
+
+def tenants_with(person: User) -> tuple[Tenant, ...]:
+    """Where this person has any right, switched off or not."""
+    holding = TenantPermission.objects.filter(user=person).values("content_object_id")
+    approving = ApprovalScopePermission.objects.filter(user=person).values("content_object__tenant_id")
+    found = Tenant.objects.filter(Q(pk__in=holding) | Q(pk__in=approving))
+    return tuple(found.order_by("pk"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ledger.lifecycle.locking import lock_name
 from ledger.models import Tenant, User
 from ledger.rules.vocabulary import Effect
 from review.models import ApprovalScope, TenantPermission
@@ -34,15 +35,24 @@ NONE = Rights()
 def rights_of(user: User, tenant: Tenant) -> Rights:
     """Everything this person may do in this tenant; two queries."""
     held = _permissions(user.pk, tenant.pk)
-    if not held:
-        return NONE
-    return Rights(
-        view="view_work" in held,
-        decide="decide_work" in held,
-        administer="administer" in held,
-        audit="audit" in held,
-        scopes=_scopes(user.pk, tenant.pk),
+    return _rights(held, _scopes(user.pk, tenant.pk)) if held else NONE
+
+
+def stored_rights(user: User, tenant: Tenant) -> Rights:
+    """What this person may do in this tenant while they are switched on, whether or not they are."""
+    held = frozenset(
+        TenantPermission.objects.filter(content_object=tenant, user=user).values_list(
+            "permission__codename", flat=True
+        )
     )
+    return _rights(held, _scopes(user.pk, tenant.pk))
+
+
+def hold_rights(*tenants: Tenant, to_change: bool = False) -> None:
+    """Keep the rights in these tenants as they are until the transaction ends: who takes one away waits for
+    this decision, or this decision sees it taken. Ask for rights after this, and before any other lock."""
+    for tenant_id in sorted(tenant.pk for tenant in tenants):
+        lock_name("access", tenant_id, shared=not to_change)
 
 
 def may_view(user: User, tenant: Tenant) -> bool:
@@ -71,6 +81,16 @@ class ScopedApprovers:
 
     def may_decide(self, *, user_id: int, tenant_id: int) -> bool:
         return "decide_work" in _permissions(user_id, tenant_id)
+
+
+def _rights(held: frozenset[str], scopes: tuple[ApprovalScope, ...]) -> Rights:
+    return Rights(
+        view="view_work" in held,
+        decide="decide_work" in held,
+        administer="administer" in held,
+        audit="audit" in held,
+        scopes=scopes,
+    )
 
 
 def _permissions(user_id: int | None, tenant_id: int) -> frozenset[str]:

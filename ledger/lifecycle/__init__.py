@@ -52,6 +52,7 @@ from ledger.lifecycle.values import (
 )
 from ledger.lifecycle.voiding import end_changed_votes, has_changed_votes
 from ledger.lifecycle.waiting import keep_waiting
+from ledger.lifecycle.withdrawing import Leaving, Withdrawn, items_in_hand, votes_standing, withdraw
 
 __all__ = [
     "CheckpointNotGrowing",
@@ -64,6 +65,7 @@ __all__ = [
     "LeaveGiven",
     "LeaveProblem",
     "LeaveRefused",
+    "Leaving",
     "NoRoomToPark",
     "Offer",
     "OutcomeAnswer",
@@ -72,6 +74,7 @@ __all__ = [
     "Standing",
     "Told",
     "UnknownObject",
+    "Withdrawn",
     "apply_answer",
     "approve",
     "assign",
@@ -92,6 +95,7 @@ __all__ = [
     "give_leave_to_ledger",
     "has_changed_votes",
     "intended_repeat",
+    "items_in_hand",
     "join_late",
     "keep_waiting",
     "note",
@@ -116,4 +120,6 @@ __all__ = [
     "take_provider_request",
     "twins_of",
     "unlocked_case",
+    "votes_standing",
+    "withdraw",
 ]

@@ -39,12 +39,12 @@ def locked_attempt(attempt_id: str, *, tenant_id: int | None, actor: Actor) -> I
         yield case, case.attempt(attempt_id)
 
 
-def lock_name(*parts: object) -> None:
-    """Hold this name until the transaction ends: whoever else wants it waits, though it may be no row yet."""
+def lock_name(*parts: object, shared: bool = False) -> None:
+    """Hold this name until the transaction ends: whoever else wants it waits, though it may be no row yet.
+    `shared`: only those wait who want it for themselves."""
+    lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [canonical_bytes(parts).decode()]
-        )
+        cursor.execute(f"SELECT {lock}(hashtextextended(%s, 0))", [canonical_bytes(parts).decode()])
 
 
 def _lock(rows: QuerySet[Operation], tenant_id: int | None, actor: Actor) -> Case:

@@ -1,5 +1,6 @@
 """One file per noun. Import models from here."""
 
+from ledger.models.access import AccessChange
 from ledger.models.attempt import Attempt, LookUp
 from ledger.models.delivery import (
     Delivery,
@@ -23,6 +24,7 @@ from ledger.models.statement import Statement
 from ledger.models.turn import Turn
 
 __all__ = [
+    "AccessChange",
     "Agent",
     "ApiKey",
     "Approval",

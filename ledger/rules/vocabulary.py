@@ -102,6 +102,7 @@ class EventKind(StrEnum):
     RELEASED = "review.released"
     TAKEN_OVER = "review.taken_over"
     NOTED = "review.noted"
+    WITHDRAWN = "review.withdrawn"
     VOTED = "review.voted"
     VOTE_VOIDED = "review.vote_voided"
     STATED = "review.stated"
@@ -117,6 +118,23 @@ class EventKind(StrEnum):
     DELIVERY_REDELIVERED = "delivery.redelivered"
     OVERRUN = "budget.overrun"
     CONFLICT_DECIDED = "attempt.conflict_decided"
+
+
+class AccessChangeKind(StrEnum):
+    """What is done to who may do what in a tenant."""
+
+    ROLE_GIVEN = "role_given"
+    ROLE_TAKEN = "role_taken"
+    SCOPE_GIVEN = "scope_given"
+    SCOPE_TAKEN = "scope_taken"
+    SWITCHED_OFF = "switched_off"
+    SWITCHED_ON = "switched_on"
+    AGENT_CREATED = "agent_created"
+    AGENT_GIVEN = "agent_given"
+    KEY_CREATED = "key_created"
+    KEY_ROTATED = "key_rotated"
+    KEY_REVOKED = "key_revoked"
+    POLICY_PUBLISHED = "policy_published"
 
 
 class FactKind(StrEnum):

@@ -15,9 +15,9 @@ from typing import Any
 
 from django.db.models import F
 
+from ledger.access import Grant, create_key
 from ledger.deliveries import add_destination, give_up, plan_redelivery
 from ledger.events import SYSTEM
-from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.models import Attempt, Delivery, Destination, Provider
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import DeliveryState, State

@@ -16,8 +16,8 @@ from typing import Any
 
 from django.db import connections
 
+from ledger.access import Grant
 from ledger.lifecycle import DecisionRefused
-from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.models import Approval, ApprovalUse, Attempt, Operation, Provider, ReviewItem
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
@@ -114,7 +114,7 @@ class Payments:
             tenant=tenant, name="stripe", adapter="stripe", config=configuration(self.stripe.url, canary)
         )
         grant = Grant(scopes=["tool:*"], verbs=["ingest", "read"], days=1)
-        self.key_text = create_key(agent=self.people.agent, grant=grant)[0]
+        self.key_text = make.key_of(self.people.agent, grant)[0]
         self._steps_file.write_text(json.dumps(steps(self.operations, card, self.draw)))
 
     @property

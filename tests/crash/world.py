@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from ledger.access import Grant
 from ledger.faults import ARMED
-from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.models import Attempt, Operation, Provider
 from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, sweep_once
@@ -109,7 +109,7 @@ class World:
                 config=configuration(self.provider.url, tool),
             )
         grant = Grant(scopes=["tool:*"], verbs=["ingest", "read"], days=1)
-        self.key_text = create_key(agent=self.people.agent, grant=grant)[0]
+        self.key_text = make.key_of(self.people.agent, grant)[0]
         return self
 
     def let_the_ledger_send(self, **rule: Any) -> None:

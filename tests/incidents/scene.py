@@ -18,7 +18,7 @@ import httpx
 from django.apps import apps
 from django.db.models import F, Q
 
-from ledger.management.commands.create_agent_key import Grant, create_key
+from ledger.access import Grant
 from ledger.models import Agent, Attempt, Event, Provider, User
 from ledger.models.base import TenantRow
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
@@ -293,7 +293,7 @@ def opening(people: Cast, server: WebServer, provider: ProviderProcess) -> Scene
 def key_for(agent: Agent, *, scopes: Iterable[str] = ("tool:*", "target:*")) -> str:
     """The text of a new key of this agent."""
     grant = Grant(scopes=list(scopes), verbs=["ingest", "read", "ack"], days=1)
-    return create_key(agent=agent, grant=grant)[0]
+    return make.key_of(agent, grant)[0]
 
 
 def _told(answer: httpx.Response, *statuses: int) -> Body:

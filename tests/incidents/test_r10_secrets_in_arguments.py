@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.test import Client
 
-from ledger.management.commands.create_agent_key import Grant, create_key
+from ledger.access import Grant
 from ledger.management.local.home import Home
 from ledger.models import Attempt, Provider, ReviewItem, User
 from ledger.transactions import database_clock
@@ -249,7 +249,7 @@ def key_of(scene: Scene, asker: str) -> str:
         text = key_for(other)
         type(other).objects.filter(pk=other.pk).update(is_active=False)
         return text
-    text, row = create_key(agent=scene.people.agent, grant=Grant(["tool:*", "target:*"], ["ingest"], 1))
+    text, row = make.key_of(scene.people.agent, Grant(["tool:*", "target:*"], ["ingest"], 1))
     name = "revoked_at" if asker == "revoked" else "expires_at"
     type(row).objects.filter(pk=row.pk).update(**{name: database_clock()})
     return text

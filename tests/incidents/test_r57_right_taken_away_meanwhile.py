@@ -14,7 +14,9 @@ import pytest
 from ledger.models import Agent, ApiKey, Tenant, User
 from ledger.queries.numbers import numbers
 from ledger.transactions import database_clock
+from review import access
 from review.models import ApprovalScope
+from review.roles import Role
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import MAIL, NONE, Body, Scene
 from tests.support.api import slug_of
@@ -99,6 +101,20 @@ def test_an_approver_who_was_switched_off(scene: Scene) -> None:
     lost = approved_after_absent(scene)
     User.objects.filter(pk=scene.people.approver.pk).update(is_active=False)
     assert slug_of(scene.dispatch(lost, worker="w2")) == "approver-refused"
+    nothing_else_went_wrong(scene)
+
+
+@pytest.mark.parametrize("role", [Role.APPROVER, Role.OPERATOR, Role.VIEWER])
+def test_an_approver_whose_role_was_taken_at_the_desk(scene: Scene, role: Role) -> None:
+    """The vote falls with the role, and giving it back brings no vote back."""
+    lost = approved_after_absent(scene)
+    people, tenant = scene.people, scene.people.tenant
+    access.take_role_away(people.admin, tenant.slug, people.approver.pk, role=role, why="changed teams")
+    access.give_role(people.admin, tenant.slug, people.approver.pk, role=Role.APPROVER, why="back")
+    refused = scene.dispatch(lost, worker="w2")
+    assert (refused.status_code, scene.state(lost), scene.effects()) == (409, "MANUAL_REVIEW", 0)
+    assert scene.events(lost, "review.withdrawn")[-1]["person"] == people.approver.username
+    assert scene.events(lost, "approval.voided")[-1]["cause"] == access.LOST_RIGHT
     nothing_else_went_wrong(scene)
 
 

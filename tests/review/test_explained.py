@@ -15,8 +15,8 @@ import pytest
 from django.test import Client
 
 from dashboard.templatetags.desk import in_words
+from ledger.access import Grant, create_key
 from ledger.lifecycle import open_run
-from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.models import Agent, ApiKey, Approval, Attempt, Event, Operation, Tenant, User
 from ledger.rules import authority
 from ledger.rules.authority import AUTHORITY_WORDS, Reason, Refused

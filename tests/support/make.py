@@ -12,9 +12,9 @@ import pgtrigger
 from django.db.models import F, QuerySet
 
 from ledger import lifecycle
+from ledger.access import Grant, create_key
 from ledger.lifecycle import Intent, IntentAnswer, OutcomeReport
 from ledger.lifecycle.findings import apply_answer
-from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.management.commands.create_tenant import create
 from ledger.models import Agent, ApiKey, Attempt, PolicySnapshot, Provider, ReviewItem, Tenant, User
 from ledger.policies import publish_policy
@@ -77,7 +77,12 @@ def agent(of: Tenant, owner: User, name: str = "billing-bot") -> Agent:
 def key(of: Agent, *scopes: str, days: int = 90) -> ApiKey:
     """A live key; without scopes it covers every tool and target."""
     grant = Grant(scopes=list(scopes or ("tool:*", "target:*")), verbs=["ingest", "read"], days=days)
-    return create_key(agent=of, grant=grant)[1]
+    return key_of(of, grant)[1]
+
+
+def key_of(agent: Agent, grant: Grant) -> tuple[str, ApiKey]:
+    """A new key's text and row."""
+    return durable(lambda: create_key(agent=agent, grant=grant))
 
 
 def intent_of(
@@ -166,6 +171,12 @@ def variant(by: ApiKey, of: Attempt, args: Mapping[str, Any]) -> Attempt:
     standing = posted(by, posted_again).standing
     assert standing is not None
     return standing.attempt
+
+
+def variant_in_review(by: ApiKey) -> Attempt:
+    """A payment held because other arguments came under a known key: two people have to approve it."""
+    first = recorded(by, REFUND)
+    return variant(by, first, {**ARGS[REFUND], "amount": next(_numbers)})
 
 
 def looked_up(

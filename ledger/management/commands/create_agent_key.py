@@ -1,11 +1,9 @@
 """`manage.py create_agent_key`: a key for an agent, shown once."""
 
-import secrets
 from argparse import ArgumentParser
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
+from ledger.access import Grant, create_agent, create_key
 from ledger.management.command import (
     Answer,
     Exit,
@@ -16,21 +14,8 @@ from ledger.management.command import (
     user_named,
 )
 from ledger.models import Agent, ApiKey, Tenant, User
-from ledger.rules.keys import format_api_key, secret_hash
 from ledger.rules.names import MOST_KEY_DAYS, name_problem, scopes_problem, verbs_problem
-from ledger.transactions import database_clock, durable
-
-_ID_BYTES = 8
-_SECRET_BYTES = 32
-
-
-@dataclass(frozen=True)
-class Grant:
-    """What a new key may do, and until when."""
-
-    scopes: list[str]
-    verbs: list[str]
-    days: int
+from ledger.transactions import durable
 
 
 class Command(LedgerCommand):
@@ -63,23 +48,8 @@ class Command(LedgerCommand):
         return Answer(_told(text, key), _data(text, key))
 
 
-def create_key(*, agent: Agent, grant: Grant) -> tuple[str, ApiKey]:
-    """Store a new key of `agent`. The text is returned and kept nowhere."""
-    secret = secrets.token_urlsafe(_SECRET_BYTES)
-    key = ApiKey.objects.create(
-        tenant_id=agent.tenant_id,
-        key_id=secrets.token_hex(_ID_BYTES),
-        agent=agent,
-        secret_hash=secret_hash(secret),
-        verbs=grant.verbs,
-        scopes=grant.scopes,
-        expires_at=database_clock() + timedelta(days=grant.days),
-    )
-    return format_api_key(key.key_id, secret), key
-
-
 def _create(tenant: Tenant, name: str, owner: User, grant: Grant) -> tuple[str, ApiKey]:
-    agent, _ = Agent.objects.get_or_create(tenant=tenant, name=name, defaults={"owner": owner})
+    agent, _ = create_agent(tenant=tenant, name=name, owner=owner, by=None)
     _check_same_owner(agent, owner)
     return create_key(agent=agent, grant=grant)
 

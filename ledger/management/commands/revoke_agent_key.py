@@ -3,10 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from ledger.access import revoke_key
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped
 from ledger.models import ApiKey
 from ledger.rules.keys import parse_api_key
-from ledger.transactions import database_clock, durable
+from ledger.transactions import durable
 
 
 class Command(LedgerCommand):
@@ -34,8 +35,7 @@ class Command(LedgerCommand):
 
 def _revoke(key_id: str) -> tuple[ApiKey, bool]:
     """The key, and whether it was this call that revoked it: the first time stands."""
-    revoked_now = ApiKey.objects.filter(key_id=key_id, revoked_at=None).update(revoked_at=database_clock())
     key = ApiKey.objects.select_related("agent", "tenant").filter(key_id=key_id).first()
     if key is None:
         raise Stopped(Exit.USAGE, "There is no key of this id.", mend="It is the part after ilk_ of the key.")
-    return key, bool(revoked_now)
+    return key, revoke_key(key, by=None)

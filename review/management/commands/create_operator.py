@@ -9,10 +9,13 @@ from typing import Any
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
+from ledger.access import note_access
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped, tenant_named
 from ledger.models import Tenant, User
+from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import durable
-from review.roles import Role, grant_role
+from review.rights import hold_rights, rights_of
+from review.roles import Role, grant_role, roles_of
 
 _PASSWORD_BYTES = 15
 
@@ -34,11 +37,21 @@ class Command(LedgerCommand):
 
         def work() -> bool:
             user, created = _person(username, options["email"], password, given=given is not None)
-            grant_role(user, tenant, Role(role))
+            _give(user, tenant, Role(role))
             return created
 
         created = durable(work)
         return _told(username, tenant, role, created=created, made_up=None if given else password)
+
+
+def _give(user: User, tenant: Tenant, role: Role) -> None:
+    """Given again it changes nothing, and the record says nothing."""
+    hold_rights(tenant, to_change=True)
+    is_new = role not in roles_of(rights_of(user, tenant))
+    grant_role(user, tenant, role)
+    if is_new:
+        kind = AccessChangeKind.ROLE_GIVEN
+        note_access(kind, tenant_id=tenant.pk, by=None, person=user, roles=[role.value])
 
 
 def _told(username: str, tenant: Tenant, role: str, *, created: bool, made_up: str | None) -> Answer:

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.contrib.auth.models import Permission
 
+from ledger.access import Grant, create_key
 from ledger.deliveries import add_destination
 from ledger.events import SYSTEM
-from ledger.management.commands.create_agent_key import Grant, create_key
 from ledger.management.commands.create_tenant import create
 from ledger.models import Agent, ApiKey, Destination, Provider, ReviewGroup, Tenant, User
 from ledger.policies import current_snapshot, publish_policy

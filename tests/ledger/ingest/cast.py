@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from ledger.management.commands.create_agent_key import Grant, create_key
+from ledger.access import Grant
 from ledger.models import Agent, ApiKey, Event, Operation, ReviewGroup, Run, Tenant, User
 from ledger.policies import publish_policy
 from ledger.transactions import database_clock, durable
@@ -38,7 +38,7 @@ class Cast:
 
     def key(self, *, agent: Agent | None = None, **changed: Any) -> tuple[str, ApiKey]:
         """A key's text and row. Like most keys, but for what is `changed`."""
-        text, row = create_key(agent=agent or self.agent, grant=GRANT)
+        text, row = make.key_of(agent or self.agent, GRANT)
         for name, value in changed.items():
             setattr(row, name, value)
         row.save()
