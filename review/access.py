@@ -17,6 +17,7 @@ from ledger.lifecycle import Leaving, Withdrawn
 from ledger.models import AccessChange, Attempt, Tenant, User
 from ledger.rules.names import scope_problem
 from ledger.rules.vocabulary import AccessChangeKind, Effect
+from ledger.rules.voiding import VoidCause
 from ledger.transactions import Busy, durable
 from review.decisions import effect_now
 from review.door import NotVisible, enter_tenant, missing_right
@@ -24,8 +25,6 @@ from review.models import ApprovalScope, TenantPermission
 from review.people import tenants_with, who_is_known_in
 from review.rights import NONE, Rights, hold_rights, rights_of, stored_rights
 from review.roles import Role, falls_with, grant_role, grant_scope, roles_of, take_role, take_scope
-
-LOST_RIGHT = "its approver lost the right"
 
 T = TypeVar("T")
 
@@ -141,10 +140,12 @@ def switch_on(by: User, slug: str, person_id: int, *, why: str) -> None:
 
 
 def end_votes_in_conflict(
-    by: User, person: User, tenant: Tenant, *, cause: str, why: str, conflict: Callable[[Attempt], bool]
+    by: User, person: User, tenant: Tenant, *, why: str, conflict: Callable[[Attempt], bool]
 ) -> Withdrawn:
     """Void the votes of a person who by a change of duties may not have given them."""
-    leaving = Leaving(person, why, cause, keeps_items=True, still_approves=lambda each: not conflict(each))
+    leaving = Leaving(
+        person, why, VoidCause.CONFLICT, keeps_items=True, still_approves=lambda each: not conflict(each)
+    )
     return lifecycle.withdraw(leaving, tenant_id=tenant.pk, actor=operator_actor(by))
 
 
@@ -243,7 +244,7 @@ def _end_part(by: User, person: User, tenant: Tenant, rights: Rights, why: str) 
     leaving = Leaving(
         person,
         why,
-        LOST_RIGHT,
+        VoidCause.RIGHT,
         keeps_items=rights.decide,
         still_approves=lambda attempt: rights.may_approve(attempt.tool, effect_now(attempt)),
     )

@@ -19,8 +19,6 @@ from review.access import as_administrator, end_votes_in_conflict
 from review.door import NotVisible
 from review.rights import may_view
 
-IN_CONFLICT = "its approver owns the agent"
-
 T = TypeVar("T")
 
 
@@ -65,7 +63,6 @@ def give(by: User, slug: str, agent_id: int, *, owner: str, why: str) -> None:
             by,
             person,
             agent.tenant,
-            cause=IN_CONFLICT,
             why=why,
             conflict=lambda attempt: attempt.agent_id == agent.pk,
         )

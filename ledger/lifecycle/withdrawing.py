@@ -13,6 +13,7 @@ from ledger.lifecycle.locking import locked_operation
 from ledger.lifecycle.moves import void_approval
 from ledger.models import Attempt, ReviewItem, User, Vote
 from ledger.rules.vocabulary import EventKind
+from ledger.rules.voiding import VoidCause
 from ledger.transactions import require_transaction
 
 
@@ -31,11 +32,11 @@ class Withdrawn:
 @dataclass(frozen=True)
 class Leaving:
     """Whose part ends and why. `still_approves`: whether their vote for this attempt stands all the same;
-    `cause`: what the void ones say, at most 40 characters."""
+    `cause`: what the void ones say."""
 
     person: User
     why: str
-    cause: str
+    cause: VoidCause
     keeps_items: bool
     still_approves: Callable[[Attempt], bool]
 
@@ -111,7 +112,7 @@ def _hand_back(case: Case, attempt: Attempt, person: User) -> tuple[bool, bool]:
     return claimed, owned
 
 
-def _void(case: Case, attempt: Attempt, votes: list[Vote], cause: str) -> None:
+def _void(case: Case, attempt: Attempt, votes: list[Vote], cause: VoidCause) -> None:
     """Votes of the round under way fall alone; one inside an approval takes the approval with it."""
     of_the_round = Vote.objects.filter(pk__in=[vote.pk for vote in votes], approval=None)
     if of_the_round.update(voided_at=case.now, void_cause=cause) < len(votes):

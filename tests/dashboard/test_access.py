@@ -167,7 +167,7 @@ def test_a_person_shows_what_would_end_and_then_that_it_ended(people: Cast, sign
     body = body_of(client, here(people.approver))
     for shown in ("Role taken", "claims: 1", "votes: 1", "roles: viewer, operator, approver"):
         assert shown in body
-    assert "its approver lost the right" in body_of(client, f"/review/{make.item_of(held).pk}/")
+    assert "approver lost the right" in body_of(client, f"/review/{make.item_of(held).pk}/")
 
 
 def test_own_permissions_say_what_why_not_and_who_gives_it(people: Cast, signed_in: SignIn) -> None:

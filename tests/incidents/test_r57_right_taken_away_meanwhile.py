@@ -13,6 +13,7 @@ import pytest
 
 from ledger.models import Agent, ApiKey, Tenant, User
 from ledger.queries.numbers import numbers
+from ledger.rules.voiding import VoidCause
 from ledger.transactions import database_clock
 from review import access
 from review.models import ApprovalScope
@@ -112,9 +113,9 @@ def test_an_approver_whose_role_was_taken_at_the_desk(scene: Scene, role: Role) 
     access.take_role_away(people.admin, tenant.slug, people.approver.pk, role=role, why="changed teams")
     access.give_role(people.admin, tenant.slug, people.approver.pk, role=Role.APPROVER, why="back")
     refused = scene.dispatch(lost, worker="w2")
-    assert (refused.status_code, scene.state(lost), scene.effects()) == (409, "MANUAL_REVIEW", 0)
+    assert (refused.status_code, scene.state(lost), scene.effects()) == (403, "MANUAL_REVIEW", 0)
     assert scene.events(lost, "review.withdrawn")[-1]["person"] == people.approver.username
-    assert scene.events(lost, "approval.voided")[-1]["cause"] == access.LOST_RIGHT
+    assert scene.events(lost, "approval.voided")[-1]["cause"] == VoidCause.RIGHT
     nothing_else_went_wrong(scene)
 
 

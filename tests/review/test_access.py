@@ -12,6 +12,7 @@ from ledger.lifecycle import LeaveGiven, LeaveRefused
 from ledger.models import AccessChange, Event, User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import AccessChangeKind, Effect, EventKind
+from ledger.rules.voiding import VoidCause
 from ledger.transactions import durable
 from review import access, decisions, ownership
 from review.access import AccessRefused
@@ -202,7 +203,7 @@ def test_a_waiting_approval_falls_with_the_right_of_one_who_gave_it(people: Cast
     change = {"scope": CHANGES["take a scope"], **LOSING}[losing]
     change(people, people.admin)
     approval = held.approvals.get()
-    assert approval.void_cause == access.LOST_RIGHT
+    assert approval.void_cause == VoidCause.RIGHT
     assert make.fresh(held).state == State.MANUAL_REVIEW
     assert isinstance(make.ask_leave(people.key, make.fresh(held)), LeaveRefused)
 
@@ -318,7 +319,6 @@ def test_votes_of_who_got_into_conflict_fall(people: Cast) -> None:
             people.admin,
             people.approver,
             people.tenant,
-            cause="its approver owns the agent",
             why=WHY,
             conflict=lambda attempt: attempt.agent_id == people.agent.pk,
         )

@@ -13,6 +13,7 @@ from ledger.lifecycle import LeaveGiven, LeaveRefused
 from ledger.models import AccessChange, Agent, ApiKey, User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import AccessChangeKind
+from ledger.rules.voiding import VoidCause
 from ledger.transactions import database_clock
 from review import agents, decisions
 from review.agents import AgentRefused, NewKey
@@ -141,7 +142,7 @@ def test_votes_of_a_new_owner_fall_and_new_ones_are_refused(people: Cast) -> Non
     held = make.held(people.key)
     decisions.approve(people.approver, make.item_of(held).pk, why="go")
     agents.give(people.admin, "acme", people.agent.pk, owner="approver", why=WHY)
-    assert held.approvals.get().void_cause == agents.IN_CONFLICT
+    assert held.approvals.get().void_cause == VoidCause.CONFLICT
     assert make.fresh(held).state == State.MANUAL_REVIEW
     with pytest.raises(NotPermitted, match="You own the agent"):
         decisions.approve(people.approver, make.item_of(held).pk, why="go")
