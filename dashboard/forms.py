@@ -48,7 +48,9 @@ class DecisionForm(forms.Form):
         "Recorded with your name in the history; others decide by it later.",
         missing="Type a reason: it is recorded with the decision.",
     )
-    field_order = ("what", "to", "typed", "reference", "new_provider_key", "rate_per_s", "why")
+    field_order = (
+        "what", "url", "to", "lasts", "until", "typed", "reference", "new_provider_key", "rate_per_s", "why",
+    )  # fmt: skip
 
 
 class ApproveForm(DecisionForm):

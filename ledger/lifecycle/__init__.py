@@ -21,7 +21,19 @@ from ledger.lifecycle.outcomes import (
     record_own_outcome,
     record_provider_request,
 )
-from ledger.lifecycle.ownership import assign, claim, note, release, take_over
+from ledger.lifecycle.ownership import (
+    LONGEST_SNOOZE,
+    assign,
+    assign_by_rules,
+    claim,
+    hand_over,
+    note,
+    release,
+    snooze,
+    take_over,
+    wait_on,
+    wake,
+)
 from ledger.lifecycle.parked_notes import dismiss_parked, note_parked
 from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
 from ledger.lifecycle.relinking import relink_arguments, relink_record
@@ -51,6 +63,7 @@ from ledger.lifecycle.values import (
 from ledger.lifecycle.waiting import keep_waiting
 
 __all__ = [
+    "LONGEST_SNOOZE",
     "CheckpointNotGrowing",
     "Decided",
     "DecisionRefused",
@@ -72,6 +85,7 @@ __all__ = [
     "apply_answer",
     "approve",
     "assign",
+    "assign_by_rules",
     "cancel_operation",
     "claim",
     "confirm_did_not_happen",
@@ -85,6 +99,7 @@ __all__ = [
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "hand_over",
     "join_late",
     "keep_waiting",
     "note",
@@ -102,10 +117,13 @@ __all__ = [
     "release",
     "relink_arguments",
     "relink_record",
+    "snooze",
     "standing_of",
     "take_outcome",
     "take_over",
     "take_provider_request",
     "twins_of",
     "unlocked_case",
+    "wait_on",
+    "wake",
 ]

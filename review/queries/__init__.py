@@ -39,6 +39,7 @@ from review.queries.values import (
     Tab,
     TenantView,
     VotesSoFar,
+    WaitsOn,
 )
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "VoteView",
     "Votes",
     "VotesSoFar",
+    "WaitsOn",
     "deceptive_characters",
     "item_arguments",
     "item_page",

@@ -45,7 +45,7 @@ from review.queries.page import (
     TwinView,
     Votes,
 )
-from review.queries.rows import claim_of, is_overdue, owner_of
+from review.queries.rows import claim_of, is_overdue, owner_of, snoozed_until, waits_on
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
 from review.queries.then_now import Standpoint, policy_changes, standpoint_of, then_now_rows
@@ -186,6 +186,9 @@ def _page(read: _Read) -> ItemPage:
         rights=read.entry.rights,
         as_of=now,
         lanes=lanes_of(operation, read.case.attempts, now),
+        colleagues=_colleagues(read),
+        snoozed_until=snoozed_until(item, now),
+        waits_on=waits_on(item),
     )
 
 
@@ -216,6 +219,12 @@ def _assignees(read: _Read) -> tuple[AssigneeView, ...]:
         *(AssigneeView(person.get_username(), person.get_username()) for person in people),
         *(AssigneeView(f"#{name}", f"Group {name}") for name in groups),
     )
+
+
+def _colleagues(read: _Read) -> tuple[AssigneeView, ...]:
+    """Everybody else who decides there."""
+    names = [person.get_username() for person in read.people.deciders if person != read.user]
+    return tuple(AssigneeView(name, name) for name in names)
 
 
 def _twins(attempt: Attempt) -> tuple[TwinView, ...]:

@@ -39,15 +39,30 @@ def decided_items(tenant_ids: list[int], now: datetime) -> QuerySet[ReviewItem]:
 
 def on_tab(tab: Tab, user: User, now: datetime) -> Q:
     """What narrows the open items to one tab."""
+    if tab is Tab.SNOOZED:
+        return Q(snoozed_until__gt=now)
+    return awake(now) & _whose(tab, user, now)
+
+
+def awake(now: datetime) -> Q:
+    """Not snoozed, or no more: a snooze ends by itself."""
+    return Q(snoozed_until__isnull=True) | Q(snoozed_until__lte=now)
+
+
+def _whose(tab: Tab, user: User, now: datetime) -> Q:
     return {
         Tab.MINE: Q(owner=user) | Q(claimed_by=user, claim_until__gt=now),
         Tab.TEAMS: Q(owner_group__in=user.review_groups.values("pk")),
-        Tab.UNOWNED: UNOWNED,
+        Tab.UNOWNED: unowned(),
         Tab.BACKING_OFF: Q(attempt__state=State.UNKNOWN, attempt__lookup_failures__gt=0),
     }.get(tab, Q())
 
 
-UNOWNED = Q(owner__isnull=True, owner_group__is_first_owner=True)
+def unowned() -> Q:
+    """Nobody in particular: no person who is active, and the tenant's first team or one without anybody."""
+    nobody = Q(owner__isnull=True) | Q(owner__is_active=False)
+    members = User.objects.filter(review_groups=OuterRef("owner_group_id"), is_active=True)
+    return nobody & (Q(owner_group__is_first_owner=True) | Q(~Exists(members)))
 
 
 def matching(filters: QueueFilters, user: User) -> Q:
@@ -70,7 +85,7 @@ def _owned_by(owner: str, user: User) -> Q:
     if owner == "me":
         return Q(owner=user)
     if owner == "none":
-        return UNOWNED
+        return unowned()
     if owner.startswith("#"):
         return Q(owner_group__name=owner.removeprefix("#"))
     return Q(owner__username=owner)

@@ -73,6 +73,34 @@ class TestTabs:
         assert seen(people.operator, Tab.UNOWNED) == [left.pk]
         assert seen(people.operator, owner="none") == [left.pk]
 
+    def test_nobody_in_particular_owns_what_is_of_somebody_gone(self, people: Cast) -> None:
+        theirs, of_nobody = (make.item_of(make.unknown(people.key)) for _ in range(2))
+        team = ReviewGroup.objects.create(tenant=people.tenant, name="Payments")
+        ownership.assign(people.admin, theirs.pk, to="operator", why="yours")
+        ownership.assign(people.admin, of_nobody.pk, to="#Payments", why="yours")
+        assert seen(people.approver, Tab.UNOWNED) == [of_nobody.pk]
+        team.members.add(people.approver)
+        assert seen(people.approver, Tab.UNOWNED) == []
+        User.objects.filter(pk=people.operator.pk).update(is_active=False)
+        assert seen(people.approver, Tab.UNOWNED) == [theirs.pk]
+        (row,) = queue(people.approver, QueueFilters(tab=Tab.UNOWNED)).rows
+        assert not row.owner.person_is_active
+
+    def test_snoozed_is_on_no_other_list_until_it_wakes_by_itself(self, people: Cast) -> None:
+        item = make.item_of(make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE))
+        ownership.claim(people.operator, item.pk)
+        active = (Tab.MINE, Tab.TEAMS, Tab.UNOWNED, Tab.ALL, Tab.BACKING_OFF)
+        assert all(seen(people.operator, tab) == [item.pk] for tab in active)
+        ownership.snooze(people.operator, item.pk, until=timedelta(hours=1), why="they open at nine")
+        assert all(seen(people.operator, tab) == [] for tab in active)
+        make.at(item, due_at=database_clock() - timedelta(seconds=1))
+        (row,) = queue(people.operator, QueueFilters(tab=Tab.SNOOZED)).rows
+        assert row.overdue
+        assert row.snoozed_until is not None
+        make.at(item, snoozed_until=database_clock() - timedelta(seconds=1))
+        assert all(seen(people.operator, tab) == [item.pk] for tab in active)
+        assert seen(people.operator, Tab.SNOOZED) == []
+
     def test_backing_off_is_unknown_with_failing_look_ups(self, people: Cast) -> None:
         failing, _fine = (make.unknown(people.key) for _ in range(2))
         make.looked_up(failing, LookedUpKind.UNAVAILABLE)
@@ -108,6 +136,7 @@ class TestTabs:
         make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE)
         ownership.claim(people.approver, items[0].pk)
         ownership.assign(people.admin, items[1].pk, to="operator", why="yours")
+        ownership.snooze(people.operator, items[4].pk, until=timedelta(hours=1), why="later")
         decisions.approve(people.approver, items[2].pk, why="go")
         decisions.confirm_did_not_happen(people.approver, items[3].pk, why="checked")
         for user in (people.approver, people.viewer):
@@ -285,6 +314,8 @@ def fill(people: Cast) -> None:
     decisions.approve(people.approver, make.item_of(make.held(people.key)).pk, why="go")
     closed = make.item_of(make.for_a_person(people.key))
     decisions.confirm_did_not_happen(people.operator, closed.pk, why="checked")
+    away = make.item_of(make.unknown(people.key))
+    ownership.snooze(people.operator, away.pk, until=timedelta(hours=1), why="they open at nine")
 
 
 def queries_of(ask: Callable[[], object]) -> int:

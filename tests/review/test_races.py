@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -79,3 +80,49 @@ def test_two_claims_at_once_are_one(people: Cast) -> None:
     assert loser.code == "claimed-by-other"
     item.refresh_from_db()
     assert item.claimed_by == winner.decision.by
+
+
+def test_a_take_over_and_the_holders_decision_are_one_of_both(people: Cast) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    ownership.claim(people.operator, item.pk)
+    decided, refused = split(
+        at_once(
+            lambda: ownership.take_over(people.second_operator, item.pk, why="operator is away"),
+            lambda: decisions.confirm_did_not_happen(people.operator, item.pk, why="not there"),
+        )
+    )
+    (winner,), (loser,) = decided, refused
+    item.refresh_from_db()
+    if item.closed_at is None:
+        assert (winner.item.claimed_by, loser.code) == (people.second_operator, "claimed-by-other")
+    else:
+        assert (winner.decision.by, loser.code) == (people.operator, "already-decided")
+
+
+def test_two_hand_overs_at_once_are_one(people: Cast) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    ownership.claim(people.operator, item.pk)
+    decided, refused = split(
+        at_once(
+            lambda: ownership.hand_over(people.operator, item.pk, to="approver", why="yours"),
+            lambda: ownership.hand_over(people.operator, item.pk, to="second-operator", why="yours"),
+        )
+    )
+    (winner,), (loser,) = decided, refused
+    assert loser.code == "claimed-by-other"
+    item.refresh_from_db()
+    assert item.owner == item.claimed_by == winner.item.owner
+
+
+def test_a_decision_stands_whether_or_not_it_was_snoozed_at_that_moment(people: Cast) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    decided, refused = split(
+        at_once(
+            lambda: ownership.snooze(people.operator, item.pk, until=timedelta(hours=1), why="later"),
+            lambda: decisions.confirm_did_not_happen(people.second_operator, item.pk, why="not there"),
+        )
+    )
+    item.refresh_from_db()
+    assert item.closed_at is not None
+    assert any(answer.decision.by == people.second_operator for answer in decided)
+    assert {answer.code for answer in refused} <= {"already-decided"}
