@@ -49,7 +49,8 @@ class DecisionForm(forms.Form):
         missing="Type a reason: it is recorded with the decision.",
     )
     field_order = (
-        "what", "url", "to", "lasts", "until", "typed", "reference", "new_provider_key", "rate_per_s", "why",
+        "reach", "what", "url", "to", "lasts", "until", "typed", "reference", "new_provider_key",
+        "rate_per_s", "why",
     )  # fmt: skip
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from django import forms
 
 from dashboard.forms import LONGEST_WHY, AssignForm, DecisionForm, line_input, own_words, textarea
-from ledger.rules.names import LONGEST_URL
+from ledger.rules.names import LONGEST_NAME, LONGEST_URL
+from review.reach import REACH_WORDS, Reach
+
+Options = tuple[tuple[str, str], ...]
 
 OWN_TIME = "until"
 SPANS = (
@@ -71,3 +74,47 @@ class WaitOnForm(DecisionForm):
         help_text="https only, for example of the ticket.",
     )
     why = forms.CharField(label="Note", required=False, max_length=LONGEST_WHY, widget=textarea(3))
+
+
+class TeamNameForm(forms.Form):
+    """What a team is called."""
+
+    name = forms.CharField(label="Name", max_length=LONGEST_NAME, widget=line_input())
+
+
+class NewTeamForm(TeamNameForm):
+    """A team to be."""
+
+    tenant = forms.ChoiceField(label="Tenant", widget=forms.Select(attrs={"class": "form-select"}))
+    field_order = ("tenant", "name")
+
+    def __init__(self, *args: Any, tenants: Options, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offer(self.fields["tenant"], tenants)
+
+
+class MemberForm(forms.Form):
+    """Who joins."""
+
+    username = forms.ChoiceField(label="Add", widget=forms.Select(attrs={"class": "form-select"}))
+
+    def __init__(self, *args: Any, people: Options, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offer(self.fields["username"], (("", "Choose…"), *people))
+
+
+class ReachForm(DecisionForm):
+    """For which questions rules hold when they are saved."""
+
+    reach = forms.ChoiceField(
+        label="They hold for",
+        choices=tuple(REACH_WORDS.items()),
+        initial=Reach.UNOWNED,
+        widget=forms.RadioSelect,
+    )
+
+
+def offer(field: forms.Field, options: Options) -> None:
+    """What a field of choices lets one choose."""
+    if isinstance(field, forms.ChoiceField):
+        field.choices = options

@@ -12,11 +12,13 @@ from dashboard.views import (
     many,
     numbers,
     operation,
+    ownership,
     parked,
     problems,
     queue,
     session,
     system,
+    teams,
 )
 
 register_converter(DecisionConverter, "decision")
@@ -56,5 +58,12 @@ urlpatterns = [
         name="press_destination",
     ),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
+    path("ownership/", ownership.rules, name="ownership"),
+    path("ownership/<slug:slug>/edit/", ownership.edit_rules, name="edit_rules"),
+    path("ownership/<slug:slug>/apply/", ownership.apply_rules, name="apply_rules"),
+    path("teams/", teams.team_list, name="teams"),
+    path("teams/add/", teams.add_team, name="add_team"),
+    path("teams/<int:team_id>/", teams.team, name="team"),
+    path("teams/<int:team_id>/<slug:kind>/", teams.press_team, name="press_team"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]

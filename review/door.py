@@ -122,6 +122,21 @@ _RELATED = (
 )
 
 
+def enter_tenant(user: User, slug: str) -> tuple[Tenant, Rights]:
+    """The tenant of this slug, if this person may see its work. Raises `NotVisible`."""
+    tenant = Tenant.objects.filter(slug=slug).first()
+    rights = rights_of(user, tenant) if tenant is not None else NONE
+    if tenant is None or not rights.view:
+        raise NotVisible(slug)
+    return tenant, rights
+
+
+def require_administrator(tenant: Tenant, rights: Rights) -> None:
+    """Raise `NotPermitted` unless this person administers this tenant."""
+    if not rights.administer:
+        raise missing_right(tenant, "administer")
+
+
 def require_decider(tenant: Tenant, rights: Rights) -> None:
     """Raise `NotPermitted` unless this person may decide work here."""
     if not rights.decide:

@@ -14,6 +14,7 @@ from ledger.models import ReviewGroup, Tenant, User, triggers
 from ledger.models.base import TenantRow
 from ledger.rules.pointers import glob_matches
 from ledger.rules.vocabulary import Effect, ReviewReason
+from review.reach import Reach
 
 
 class TenantPermission(UserObjectPermissionBase):
@@ -53,14 +54,6 @@ class ApprovalScopePermission(UserObjectPermissionBase):
         abstract = False
 
 
-class Reach(models.TextChoices):
-    """Which questions rules of ownership are for when they are saved, beside all that open from then on."""
-
-    NEW = "new", "New ones only"
-    UNOWNED = "unowned", "New ones, and open ones that only the first team owns"
-    ALL = "all", "New ones, and every open one, whoever owns it"
-
-
 class OwnershipVersion(TenantRow):
     """One numbered set of rules of ownership, as somebody saved it; the highest version is in force."""
 
@@ -68,7 +61,7 @@ class OwnershipVersion(TenantRow):
     saved_by = models.ForeignKey(User, models.PROTECT, related_name="+")
     saved_at = models.DateTimeField()
     why = models.CharField(max_length=4000)
-    reach = models.CharField(max_length=8, choices=Reach.choices)
+    reach = models.CharField(max_length=8, choices=[(r, r) for r in Reach])
 
     class Meta:
         constraints = (models.UniqueConstraint("tenant", "version", name="ownership_version"),)
@@ -102,7 +95,7 @@ class TeamChange(TenantRow):
     """One line of what was done to a team, by whom: created, renamed, somebody added or taken out."""
 
     team = models.ForeignKey(ReviewGroup, models.PROTECT, related_name="changes", db_constraint=False)
-    what = models.CharField(max_length=200)
+    what = models.CharField(max_length=300)
     by = models.ForeignKey(User, models.PROTECT, related_name="+")
     at = models.DateTimeField()
 

@@ -51,6 +51,12 @@ def own(item: ReviewItem, owned: Owned) -> dict[str, object]:
     return _said(item, owned)
 
 
+def owner_by_rules(attempt: Attempt, reason: ReviewReason) -> Owned:
+    """Whose such a question of this attempt is, as the rules of ownership say now."""
+    question = Question(attempt.tool, reason, rule_of(attempt).effect)
+    return owner_of(question, tenant_id=attempt.tenant_id)
+
+
 def _said(item: ReviewItem, owned: Owned) -> dict[str, object]:
     person = item.owner.get_username() if item.owner else None
     rule = {} if owned.rule is None else {"rule": owned.rule + 1}
@@ -58,7 +64,7 @@ def _said(item: ReviewItem, owned: Owned) -> dict[str, object]:
 
 
 def _open(case: Case, attempt: Attempt, reason: ReviewReason) -> ReviewItem:
-    owned = _by_rules(attempt, reason)
+    owned = owner_by_rules(attempt, reason)
     item = ReviewItem.objects.create(
         tenant_id=attempt.tenant_id,
         operation=case.operation,
@@ -79,11 +85,6 @@ def _follow_rules(case: Case, attempt: Attempt, item: ReviewItem) -> None:
     claimed = item.claim_until is not None and case.now < item.claim_until
     if item.owner_chosen or claimed:
         return
-    owned = _by_rules(attempt, ReviewReason(item.reason))
+    owned = owner_by_rules(attempt, ReviewReason(item.reason))
     if (owned.team, owned.person) != (item.owner_group_id, item.owner_id):
         case.record(EventKind.ASSIGNED, attempt, item=item.pk, **own(item, owned))
-
-
-def _by_rules(attempt: Attempt, reason: ReviewReason) -> Owned:
-    question = Question(attempt.tool, reason, rule_of(attempt).effect)
-    return owner_of(question, tenant_id=attempt.tenant_id)

@@ -9,8 +9,7 @@ from ledger.lifecycle import items
 from ledger.lifecycle.deciding import Desk, at_the_desk, check_claim, check_open, refuse_unless
 from ledger.lifecycle.values import Decided
 from ledger.models import ReviewGroup, User
-from ledger.rules.ownership import Owned
-from ledger.rules.vocabulary import DecisionKind, EventKind
+from ledger.rules.vocabulary import DecisionKind, EventKind, ReviewReason
 
 LONGEST_SNOOZE = timedelta(days=14)
 
@@ -69,18 +68,16 @@ def assign(
         return desk.record(DecisionKind.ASSIGN, why, event=EventKind.ASSIGNED, **named)
 
 
-def assign_by_rules(
-    *, item_id: str, by: User, owned: Owned, was: tuple[int, int | None], why: str
-) -> Decided:
-    """Make whom the rules of ownership name the owner; `was`: team and person when they were asked."""
+def assign_by_rules(*, item_id: str, by: User, was: tuple[int, int | None], why: str) -> Decided:
+    """Give an open item to whom the rules of ownership name now; `was`: the team and the person it had when
+    somebody decided to ask them."""
     with at_the_desk(item_id, by, ownership=True) as desk:
         check_open(desk)
-        refuse_unless(
-            (desk.item.owner_group_id, desk.item.owner_id) == was,
-            "owner-changed",
-            "Somebody gave it to another owner meanwhile.",
-        )
-        return desk.record(DecisionKind.ASSIGN, why, event=EventKind.ASSIGNED, **items.own(desk.item, owned))
+        item, owned = desk.item, items.owner_by_rules(desk.attempt, ReviewReason(desk.item.reason))
+        now_has = (item.owner_group_id, item.owner_id)
+        refuse_unless(now_has == was, "owner-changed", "Somebody gave it to another owner meanwhile.")
+        refuse_unless(now_has != (owned.team, owned.person), "same-owner", "It is theirs already.")
+        return desk.record(DecisionKind.ASSIGN, why, event=EventKind.ASSIGNED, **items.own(item, owned))
 
 
 def hand_over(*, item_id: str, by: User, to: User, until: datetime, why: str) -> Decided:

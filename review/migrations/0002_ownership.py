@@ -47,11 +47,7 @@ class Migration(migrations.Migration):
                 (
                     "reach",
                     models.CharField(
-                        choices=[
-                            ("new", "New ones only"),
-                            ("unowned", "New ones, and open ones that only the first team owns"),
-                            ("all", "New ones, and every open one, whoever owns it"),
-                        ],
+                        choices=[("new", "new"), ("unowned", "unowned"), ("all", "all")],
                         max_length=8,
                     ),
                 ),
@@ -139,7 +135,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("what", models.CharField(max_length=200)),
+                ("what", models.CharField(max_length=300)),
                 ("at", models.DateTimeField()),
                 (
                     "by",
