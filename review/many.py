@@ -27,8 +27,8 @@ def own_each(user: User, item_ids: Sequence[str], own: Own) -> list[tuple[str, s
 
 
 def chosen_items(item_ids: Sequence[str]) -> tuple[str, ...]:
-    """Each once, in their order. Raises `NothingChosen`."""
-    chosen = tuple(dict.fromkeys(item_ids))
+    """Each once, in their order; what cannot be an id is none. Raises `NothingChosen`."""
+    chosen = tuple(dict.fromkeys(item_id for item_id in item_ids if item_id.isprintable()))
     if not chosen:
         raise NothingChosen("No item is ticked: nothing was changed.")
     if len(chosen) > MOST_AT_ONCE:

@@ -124,10 +124,15 @@ def assignee_of(tenant: Tenant, to: str) -> tuple[User | None, ReviewGroup | Non
     """Who is meant by a user name or `#group name`, one of both. Raises `UnknownAssignee`."""
     if not to.startswith("#"):
         return _decider(tenant, to), None
-    group = ReviewGroup.objects.filter(tenant=tenant, name=to.removeprefix("#")).first()
+    group = ReviewGroup.objects.filter(tenant=tenant, name=nameable(to.removeprefix("#"))).first()
     if group is None:
         raise UnknownAssignee(f"There is no group {to} in {tenant.name}.")
     return None, group
+
+
+def nameable(typed: str) -> str:
+    """What was typed as a name; nothing, which names nobody, where it could not even be looked for."""
+    return typed if typed.isprintable() else ""
 
 
 def _claim_end() -> datetime:
@@ -135,7 +140,7 @@ def _claim_end() -> datetime:
 
 
 def _decider(tenant: Tenant, name: str) -> User:
-    person = User.objects.filter(username=name, is_active=True).first()
+    person = User.objects.filter(username=nameable(name), is_active=True).first()
     if person is None or not may_decide(person, tenant):
         raise UnknownAssignee(
             f"{name} cannot own work of {tenant.name}: nobody of that name may decide there."

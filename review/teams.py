@@ -16,6 +16,7 @@ from ledger.transactions import database_clock, durable
 from review.door import NotVisible, enter_row, enter_tenant, require_administrator
 from review.models import TeamChange
 from review.owners import deciders
+from review.ownership import nameable
 from review.rights import may_decide
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def add_member(user: User, team_id: int, *, username: str) -> None:
 
     def work() -> None:
         team = _administered(user, team_id)
-        person = User.objects.filter(username=username, is_active=True).first()
+        person = User.objects.filter(username=nameable(username), is_active=True).first()
         if person is None or not may_decide(person, team.tenant):
             raise TeamRefused(
                 f"{username} cannot join: nobody of that name may decide work of {team.tenant.name}.",
@@ -84,7 +85,7 @@ def remove_member(user: User, team_id: int, *, username: str) -> None:
 
     def work() -> None:
         team = _administered(user, team_id)
-        person = team.members.filter(username=username).first()
+        person = team.members.filter(username=nameable(username)).first()
         if person is None:
             raise TeamRefused(f"{username} is no member.")
         others = deciders(team.tenant_id).filter(review_groups=team).exclude(pk=person.pk)

@@ -25,7 +25,7 @@ from review.queries.ownership import OwnershipPage, RuleView, ownership_page, ru
 from review.queries.ownership_moves import DryRun
 from review.queries.page import AssigneeView
 from review.queries.tenants import tenants_of
-from review.queries.values import number_in
+from review.queries.values import LONGEST_NUMBER, number_in
 from review.queries.words import EFFECT_WORDS, REASON_WORDS
 from review.reach import Reach
 
@@ -94,9 +94,11 @@ class _Editor:
 
     @property
     def based_on(self) -> int:
-        """The version the draft was made from."""
+        """The version the draft was made from; one that never was where that cannot be read."""
+        if self.request.method != "POST":
+            return self.found.newest
         typed = self.request.POST.get("based_on", "")
-        return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 10 else self.found.newest
+        return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) <= LONGEST_NUMBER else -1
 
     def show(
         self, draft: Sequence[TypedRule], *, faults: Faults = (), status: int = 200, **more: object
@@ -147,7 +149,7 @@ def _press(editor: _Editor, draft: list[TypedRule], press: str) -> HttpResponse:
         return editor.show(draft, faults=error.faults, status=422)
     except RulesChanged:
         newest = rules_to_edit(editor.request.user, editor.slug)[0]
-        return editor.show(draft, status=409, changed=newest.shown, based_on=newest.newest)
+        return editor.show(draft, status=409, lost=True, changed=newest.shown, based_on=newest.newest)
 
 
 def _save(editor: _Editor, draft: list[TypedRule], reach: Reach, why: str) -> HttpResponse:

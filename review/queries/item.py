@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import OuterRef, Subquery
@@ -90,7 +90,8 @@ def item_page(user: User, item_id: str) -> ItemPage:
     """Everything about one question. Raises `NotVisible` (a 404) without the right to see it."""
     entry, people = enter_among(user, item_id)
     with one_reading():
-        return _page(_read(user, entry, people))
+        read = _read(user, entry, people)
+        return _with_whose(_page(read), read)
 
 
 def item_arguments(user: User, item_id: str) -> Arguments:
@@ -186,8 +187,16 @@ def _page(read: _Read) -> ItemPage:
         rights=read.entry.rights,
         as_of=now,
         lanes=lanes_of(operation, read.case.attempts, now),
+    )
+
+
+def _with_whose(page: ItemPage, read: _Read) -> ItemPage:
+    """Whose it is beside owner and claim."""
+    item = read.entry.item
+    return replace(
+        page,
         colleagues=_colleagues(read),
-        snoozed_until=snoozed_until(item, now),
+        snoozed_until=snoozed_until(item, read.now),
         waits_on=waits_on(item),
     )
 

@@ -194,11 +194,15 @@ class TestSaving:
             "UPDATE review_ownershipversion SET why = 'x'",
             "DELETE FROM review_ownershipentry",
             "UPDATE review_ownershipentry SET tool_glob = '*'",
-            "INSERT INTO review_ownershipentry (tenant_id, version_id, place, tool_glob, reason, effect) "
-            "SELECT tenant_id, id, 9, '*', '', '' FROM review_ownershipversion",
-            "INSERT INTO review_ownershipentry (tenant_id, version_id, place, tool_glob, reason, effect, "
-            "team_id) SELECT v.tenant_id, v.id, 9, '*', '', '', g.id FROM review_ownershipversion v "
-            "JOIN ledger_reviewgroup g ON g.tenant_id <> v.tenant_id",
+            (
+                "INSERT INTO review_ownershipentry (tenant_id, version_id, place, tool_glob, reason, effect) "
+                "SELECT tenant_id, id, 9, '*', '', '' FROM review_ownershipversion"
+            ),
+            (
+                "INSERT INTO review_ownershipentry (tenant_id, version_id, place, tool_glob, reason, effect, "
+                "team_id) SELECT v.tenant_id, v.id, 9, '*', '', '', g.id FROM review_ownershipversion v "
+                "JOIN ledger_reviewgroup g ON g.tenant_id <> v.tenant_id"
+            ),
         ],
     )
     def test_the_database_keeps_what_was_saved(self, people: Cast, statement: str) -> None:
