@@ -70,12 +70,10 @@ def hand_over(user: User, item_id: str, *, to: str, why: str) -> Decided:
     """
 
     def work() -> Decided:
-        entry = enter(user, item_id)
-        require_decider(entry.tenant, entry.rights)
-        person = _decider(entry.tenant, to)
+        person = _decider(enter(user, item_id).tenant, to)
         return lifecycle.hand_over(item_id=item_id, by=user, to=person, until=_claim_end(), why=why)
 
-    return durable(work)
+    return as_decider(user, item_id, work)
 
 
 def snooze(user: User, item_id: str, *, until: datetime | timedelta, why: str) -> Decided:

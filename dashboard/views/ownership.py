@@ -130,6 +130,8 @@ class _Editor:
             "section": SECTION,
             "draft": list(zip(draft, tried.matched, strict=True)),
             "tried": tried,
+            "reasons": REASON_WORDS,
+            "effects": EFFECT_WORDS,
             "form": form,
             "based_on": self.based_on,
         }
