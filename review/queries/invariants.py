@@ -60,19 +60,28 @@ def _counted(user: User, page: QueuePage) -> dict[str, int]:
 
 
 _COUNTED = """
-    WITH items AS (
+    WITH deciders AS (
+        SELECT held.content_object_id AS tenant_id, held.user_id
+        FROM review_tenantpermission held
+        JOIN auth_permission permission ON permission.id = held.permission_id
+        JOIN ledger_user person ON person.id = held.user_id
+        WHERE permission.codename = 'decide_work' AND person.is_active
+    ),
+    items AS (
         SELECT item.*, attempt.state, attempt.lookup_failures,
                item.snoozed_until IS NOT NULL AND item.snoozed_until > %(now)s AS snoozed,
-               (item.owner_id IS NULL OR NOT person.is_active) AND (
+               NOT EXISTS (
+                   SELECT 1 FROM deciders
+                   WHERE deciders.tenant_id = item.tenant_id AND deciders.user_id = item.owner_id) AND (
                    owners.is_first_owner OR NOT EXISTS (
                        SELECT 1 FROM ledger_reviewgroup_members member
-                       JOIN ledger_user one ON one.id = member.user_id AND one.is_active
-                       WHERE member.reviewgroup_id = item.owner_group_id)) AS unowned,
+                       JOIN deciders USING (user_id)
+                       WHERE deciders.tenant_id = item.tenant_id
+                         AND member.reviewgroup_id = item.owner_group_id)) AS unowned,
                row_number() OVER (PARTITION BY item.attempt_id ORDER BY item.id DESC) = 1 AS newest
         FROM ledger_reviewitem item
         LEFT JOIN ledger_attempt attempt ON attempt.id = item.attempt_id
         LEFT JOIN ledger_reviewgroup owners ON owners.id = item.owner_group_id
-        LEFT JOIN ledger_user person ON person.id = item.owner_id
         WHERE item.tenant_id = ANY(%(tenants)s)
     ),
     open_items AS (SELECT * FROM items WHERE closed_at IS NULL AND NOT snoozed)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet
 
 from ledger.models import Approval, Decision, ReviewItem, User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import OWNERSHIP
+from review.models import TenantPermission
 from review.queries.values import QueueFilters, Tab
 
 DECIDED_FOR = timedelta(hours=24)
@@ -37,19 +38,23 @@ def decided_items(tenant_ids: list[int], now: datetime) -> QuerySet[ReviewItem]:
     )
 
 
-def on_tab(tab: Tab, user: User, now: datetime) -> Q:
+Moment = datetime | Func
+"""A time, or the database's expression for one."""
+
+
+def on_tab(tab: Tab, user: User, now: Moment) -> Q:
     """What narrows the open items to one tab."""
     if tab is Tab.SNOOZED:
         return Q(snoozed_until__gt=now)
     return awake(now) & _whose(tab, user, now)
 
 
-def awake(now: datetime) -> Q:
+def awake(now: Moment) -> Q:
     """Not snoozed, or no more: a snooze ends by itself."""
     return Q(snoozed_until__isnull=True) | Q(snoozed_until__lte=now)
 
 
-def _whose(tab: Tab, user: User, now: datetime) -> Q:
+def _whose(tab: Tab, user: User, now: Moment) -> Q:
     return {
         Tab.MINE: Q(owner=user) | Q(claimed_by=user, claim_until__gt=now),
         Tab.TEAMS: Q(owner_group__in=user.review_groups.values("pk")),
@@ -59,10 +64,14 @@ def _whose(tab: Tab, user: User, now: datetime) -> Q:
 
 
 def unowned() -> Q:
-    """Nobody in particular: no person who is active, and the tenant's first team or one without anybody."""
-    nobody = Q(owner__isnull=True) | Q(owner__is_active=False)
-    members = User.objects.filter(review_groups=OuterRef("owner_group_id"), is_active=True)
-    return nobody & (Q(owner_group__is_first_owner=True) | Q(~Exists(members)))
+    """Nobody in particular: no person who decides work there, and the first team or one without anybody who
+    does."""
+    who_decide = TenantPermission.objects.filter(
+        content_object_id=OuterRef("tenant_id"), permission__codename="decide_work", user__is_active=True
+    )
+    acts = Exists(who_decide.filter(user_id=OuterRef("owner_id")))
+    somebody = Exists(who_decide.filter(user__review_groups=OuterRef("owner_group_id")))
+    return Q(~acts) & (Q(owner_group__is_first_owner=True) | Q(~somebody))
 
 
 def matching(filters: QueueFilters, user: User) -> Q:

@@ -12,12 +12,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Attempt, Pulse, ReviewGroup, ReviewItem, User
+from ledger.queries.invariants.scope import Scope
 from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from ledger.transactions import database_clock
 from review import decisions, ownership
+from review.models import TenantPermission
 from review.queries import BadFilter, QueueFilters, QueuePage, Tab, VotesSoFar, queue
+from review.queries.changes import Changes, changes_since
+from review.queries.invariants import page_counts_are_query_counts
 from review.queries.queue import SWEEP
 from review.roles import Role, grant_role
 from tests.support import make
@@ -83,8 +87,15 @@ class TestTabs:
         assert seen(people.approver, Tab.UNOWNED) == []
         User.objects.filter(pk=people.operator.pk).update(is_active=False)
         assert seen(people.approver, Tab.UNOWNED) == [theirs.pk]
-        (row,) = queue(people.approver, QueueFilters(tab=Tab.UNOWNED)).rows
+        TenantPermission.objects.filter(user=people.approver, permission__codename="decide_work").delete()
+        assert set(seen(people.approver, Tab.UNOWNED)) == {theirs.pk, of_nobody.pk}
+        row = next(
+            row
+            for row in queue(people.approver, QueueFilters(tab=Tab.UNOWNED)).rows
+            if row.item_id == theirs.pk
+        )
         assert not row.owner.person_is_active
+        assert list(page_counts_are_query_counts(Scope())) == []
 
     def test_snoozed_is_on_no_other_list_until_it_wakes_by_itself(self, people: Cast) -> None:
         item = make.item_of(make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE))
@@ -100,6 +111,17 @@ class TestTabs:
         make.at(item, snoozed_until=database_clock() - timedelta(seconds=1))
         assert all(seen(people.operator, tab) == [item.pk] for tab in active)
         assert seen(people.operator, Tab.SNOOZED) == []
+
+    def test_what_woke_is_told_to_who_reads_the_list(self, people: Cast) -> None:
+        item = make.item_of(make.unknown(people.key))
+        ownership.snooze(people.operator, item.pk, until=timedelta(hours=1), why="they open at nine")
+        read_at = queue(people.operator, QueueFilters()).as_of
+        filters, away = QueueFilters(), QueueFilters(tab=Tab.SNOOZED)
+        assert changes_since(people.operator, filters, read_at) == Changes(0, 0)
+        assert changes_since(people.operator, away, read_at) == Changes(0, 0)
+        make.at(item, snoozed_until=database_clock())
+        assert changes_since(people.operator, filters, read_at) == Changes(1, 0)
+        assert changes_since(people.operator, away, read_at) == Changes(0, 0)
 
     def test_backing_off_is_unknown_with_failing_look_ups(self, people: Cast) -> None:
         failing, _fine = (make.unknown(people.key) for _ in range(2))
@@ -144,6 +166,7 @@ class TestTabs:
                 for tab in Tab:
                     page = queue(user, QueueFilters(tab=tab, **filters))
                     assert page.counts[tab] == len(page.rows), (user, filters, tab)
+        assert list(page_counts_are_query_counts(Scope())) == []
 
     def test_a_round_of_votes_says_how_far_it_is(self, people: Cast) -> None:
         two = {**make.TOOLS[make.DEPLOY], "approvals": 2}
