@@ -18,6 +18,7 @@ from dashboard.forms import (
     RejectForm,
     RejectSentForm,
 )
+from dashboard.ownership_forms import HandOverForm, SnoozeForm, WaitOnForm
 from ledger.models import User
 from ledger.rules.vocabulary import DecisionKind
 from review import decisions, ownership
@@ -123,6 +124,25 @@ ASKS: Mapping[DecisionKind, Ask] = {
         "i",
         "main",
     ),
+    K.HAND_OVER: Ask(
+        lambda user, item_id, typed: ownership.hand_over(user, item_id, to=typed["to"], why=typed["why"]),
+        HandOverForm,
+        weight="main",
+    ),
+    K.SNOOZE: Ask(
+        lambda user, item_id, typed: ownership.snooze(user, item_id, until=typed["end"], why=typed["why"]),
+        SnoozeForm,
+        "z",
+        "main",
+    ),
+    K.WAKE: Ask(lambda user, item_id, _typed: ownership.wake(user, item_id), at_once=True),
+    K.WAIT_ON: Ask(
+        lambda user, item_id, typed: ownership.wait_on(
+            user, item_id, what=typed["what"], url=typed["url"], why=typed["why"]
+        ),
+        WaitOnForm,
+        weight="main",
+    ),
     K.NOTE: Ask(
         lambda user, item_id, typed: ownership.note(user, item_id, why=typed["why"]), NoteForm, weight="main"
     ),
@@ -132,9 +152,10 @@ ASKS: Mapping[DecisionKind, Ask] = {
 def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> DecisionForm:
     """The form of this decision about this item, empty or as typed."""
     ask = ASKS[kind]
-    if kind is K.ASSIGN:
-        people = tuple((assignee.value, assignee.label) for assignee in page.assignees)
-        return AssignForm(typed, assignees=people)
+    if kind in (K.ASSIGN, K.HAND_OVER):
+        named = page.assignees if kind is K.ASSIGN else page.colleagues
+        people = tuple((assignee.value, assignee.label) for assignee in named)
+        return (AssignForm if kind is K.ASSIGN else HandOverForm)(typed, assignees=people)
     if kind in _STATING and (was_sent(page) or kind is not K.REJECT):
         stating = RejectSentForm if kind is K.REJECT else EvidenceForm
         return stating(typed, look_ups=_look_ups(page))
@@ -166,4 +187,5 @@ def _initial(page: ItemPage) -> dict[str, Any]:
         "typed": "" if page.arguments.masked else page.arguments.text,
         "shown_digest": ballot.digest if ballot else "",
         "shown_meaning": ballot.meaning if ballot else "",
+        **({"what": page.waits_on.what, "url": page.waits_on.url} if page.waits_on else {}),
     }

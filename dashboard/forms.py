@@ -49,8 +49,12 @@ class DecisionForm(forms.Form):
         missing="Type a reason: it is recorded with the decision.",
     )
     field_order: tuple[str, ...] = (
+        "reach",
         "what",
+        "url",
         "to",
+        "lasts",
+        "until",
         "typed",
         "target_key",
         "new",

@@ -12,8 +12,10 @@ from dashboard.views import (
     destinations,
     duplicates,
     item,
+    many,
     numbers,
     operation,
+    ownership,
     parked,
     policies,
     problems,
@@ -21,6 +23,7 @@ from dashboard.views import (
     queue,
     session,
     system,
+    teams,
 )
 
 register_converter(DecisionConverter, "decision")
@@ -40,6 +43,7 @@ urlpatterns = [
     path("review/parked/<str:fact_id>/", parked.parked_fact, name="parked_fact"),
     path("review/parked/<str:fact_id>/note/", parked.note_parked, name="note_parked"),
     path("review/parked/<str:fact_id>/dismiss/", parked.dismiss_parked, name="dismiss_parked"),
+    path("review/many/<slug:kind>/", many.many, name="many"),
     path("review/<str:item_id>/", item.item, name="item"),
     path("review/<str:item_id>/changed/", item.changed, name="item_changed"),
     path("review/<str:item_id>/arguments/", item.whole_arguments, name="item_arguments"),
@@ -78,5 +82,12 @@ urlpatterns = [
     path("policies/<slug:slug>/<int:version>/", policies.policy, name="policy"),
     path("providers/", providers.provider_list, name="providers"),
     path("operations/<str:operation_id>/", operation.operation, name="operation"),
+    path("ownership/", ownership.rules, name="ownership"),
+    path("ownership/<slug:slug>/edit/", ownership.edit_rules, name="edit_rules"),
+    path("ownership/<slug:slug>/apply/", ownership.apply_rules, name="apply_rules"),
+    path("teams/", teams.team_list, name="teams"),
+    path("teams/add/", teams.add_team, name="add_team"),
+    path("teams/<int:team_id>/", teams.team, name="team"),
+    path("teams/<int:team_id>/<slug:kind>/", teams.press_team, name="press_team"),
     path("numbers/", numbers.numbers, name="numbers"),
 ]

@@ -20,7 +20,7 @@ from ledger.rules.vocabulary import AccessChangeKind, Effect
 from ledger.rules.voiding import VoidCause
 from ledger.transactions import Busy, durable
 from review.decisions import effect_now
-from review.door import NotVisible, enter_tenant, missing_right
+from review.door import NotVisible, enter_tenant, require_administrator
 from review.models import ApprovalScope, TenantPermission
 from review.people import tenants_with, who_is_known_in
 from review.rights import NONE, Rights, hold_rights, rights_of, stored_rights
@@ -155,20 +155,10 @@ def as_administrator(by: User, slug: str, work: Callable[[Tenant], T]) -> T:
     def press() -> T:
         tenant, _ = enter_tenant(by, slug)
         hold_rights(tenant, to_change=True)
-        require_administrator(by, tenant)
+        require_administrator(*enter_tenant(by, slug))
         return work(tenant)
 
     return durable(press)
-
-
-def require_administrator(by: User, tenant: Tenant) -> Rights:
-    """Raise `NotVisible` or `NotPermitted` unless this person administers the tenant."""
-    rights = rights_of(by, tenant)
-    if not rights.view:
-        raise NotVisible(tenant.slug)
-    if not rights.administer:
-        raise missing_right(tenant, "administer")
-    return rights
 
 
 def person_in(tenant: Tenant, person_id: int) -> User:
@@ -183,12 +173,12 @@ def _as_administrator_of_all(
     by: User, slug: str, person_id: int, work: Callable[[User, tuple[Tenant, ...]], None]
 ) -> None:
     def press() -> None:
-        tenant, _ = enter_tenant(by, slug)
-        require_administrator(by, tenant)
+        tenant, rights = enter_tenant(by, slug)
+        require_administrator(tenant, rights)
         person = person_in(tenant, person_id)
         tenants = tenants_with(person)
         hold_rights(tenant, *tenants, to_change=True)
-        require_administrator(by, tenant)
+        require_administrator(*enter_tenant(by, slug))
         if tenants_with(person) != tenants:
             raise Busy("their rights are being changed elsewhere")
         if not all(rights_of(by, each).administer for each in tenants):

@@ -140,6 +140,12 @@ _RELATED = (
 )
 
 
+def require_administrator(tenant: Tenant, rights: Rights) -> None:
+    """Raise `NotPermitted` unless this person administers this tenant."""
+    if not rights.administer:
+        raise missing_right(tenant, "administer")
+
+
 def require_decider(tenant: Tenant, rights: Rights) -> None:
     """Raise `NotPermitted` unless this person may decide work here."""
     if not rights.decide:

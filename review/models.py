@@ -1,4 +1,5 @@
-"""Who may decide what: permissions of people on tenants, and the scopes in which they may approve."""
+"""Who may decide what and whose it is: permissions of people, scopes in which they may approve, the rules of
+ownership, and what was done to teams."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ from collections.abc import Collection
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from guardian.models import UserObjectPermissionBase
 
-from ledger.models import Tenant, User
+from ledger.models import ReviewGroup, Tenant, User, triggers
 from ledger.models.base import TenantRow
 from ledger.rules.pointers import glob_matches
-from ledger.rules.vocabulary import Effect
+from ledger.rules.vocabulary import Effect, ReviewReason
+from review.reach import Reach
 
 
 class TenantPermission(UserObjectPermissionBase):
@@ -62,6 +65,55 @@ class PressNonce(models.Model):
 
     def __str__(self) -> str:
         return self.item_id
+
+
+class OwnershipVersion(TenantRow):
+    """One numbered set of rules of ownership, as somebody saved it; the highest version is in force."""
+
+    version = models.PositiveIntegerField()
+    saved_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    saved_at = models.DateTimeField()
+    why = models.CharField(max_length=4000)
+    reach = models.CharField(max_length=8, choices=[(r, r) for r in Reach])
+
+    class Meta:
+        constraints = (models.UniqueConstraint("tenant", "version", name="ownership_version"),)
+        triggers = triggers.append_only()
+
+
+class OwnershipEntry(TenantRow):
+    """One rule of a version, at its place from 0; `reason` and `effect` empty: every one."""
+
+    version = models.ForeignKey(OwnershipVersion, models.PROTECT, related_name="entries", db_constraint=False)
+    place = models.PositiveSmallIntegerField()
+    tool_glob = models.CharField(max_length=200)
+    reason = models.CharField(max_length=32, blank=True, choices=[(r, r) for r in ReviewReason])
+    effect = models.CharField(max_length=16, blank=True, choices=[(e, e) for e in Effect])
+    team = models.ForeignKey(ReviewGroup, models.PROTECT, null=True, related_name="+", db_constraint=False)
+    person = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint("version", "place", name="ownership_place"),
+            models.CheckConstraint(
+                condition=Q(team__isnull=True, person__isnull=False)
+                | Q(team__isnull=False, person__isnull=True),
+                name="ownership_names_team_or_person",
+            ),
+        )
+        triggers = triggers.append_only()
+
+
+class TeamChange(TenantRow):
+    """One line of what was done to a team, by whom: created, renamed, somebody added or taken out."""
+
+    team = models.ForeignKey(ReviewGroup, models.PROTECT, related_name="changes", db_constraint=False)
+    what = models.CharField(max_length=300)
+    by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        triggers = triggers.append_only()
 
 
 def covers_effect(effects: Collection[str], effect: Effect) -> bool:

@@ -18,8 +18,8 @@ from ledger.policies import current_snapshot, policy_of, publish_policy
 from ledger.rules.canonical import MalformedJson, canonical_bytes, content_hash, read_json
 from ledger.rules.policy import Policy, PolicyInvalid, parse_policy
 from ledger.rules.vocabulary import AccessChangeKind
-from review.access import as_administrator, require_administrator
-from review.door import enter_tenant
+from review.access import as_administrator
+from review.door import enter_tenant, require_administrator
 
 NO_POLICY = Policy()
 
@@ -59,8 +59,8 @@ class DryRun:
 
 def dry_run(user: User, slug: str, *, typed: str) -> DryRun:
     """What publishing this text would change now; nothing is written."""
-    tenant, _ = enter_tenant(user, slug)
-    require_administrator(user, tenant)
+    tenant, rights = enter_tenant(user, slug)
+    require_administrator(tenant, rights)
     document = _read(typed)
     current = current_snapshot(tenant.pk)
     hashed = content_hash(canonical_bytes(document))

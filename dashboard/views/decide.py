@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
@@ -20,12 +21,18 @@ from review.answers import DecisionRefused
 from review.corrections import compare_arguments
 from review.decisions import ArgumentsUnreadable
 from review.door import NotPermitted
-from review.ownership import UnknownAssignee
+from review.ownership import BadAddress, UnknownAssignee
 from review.queries import ItemPage, item_page
 from review.queries.candidates import relink_candidates
 from review.queries.page import ActionView
 
 RECORD = "record"
+FIELD_OF: Mapping[type[ValueError], str] = {
+    ArgumentsUnreadable: "typed",
+    UnknownAssignee: "to",
+    BadAddress: "url",
+}
+"""What was typed and cannot be, and in which field."""
 
 
 @requires("decide")
@@ -56,8 +63,8 @@ def _press(request: Request, found: ItemPage, kind: DecisionKind, action: Action
         return _not_permitted(request, found, refusal)
     except DecisionRefused as refusal:
         return _lost(request, kind, found.item_id, refusal)
-    except (ArgumentsUnreadable, UnknownAssignee) as error:
-        form.add_error("typed" if isinstance(error, ArgumentsUnreadable) else "to", str(error))
+    except tuple(FIELD_OF) as error:
+        form.add_error(FIELD_OF[type(error)], str(error))
         return _incomplete(request, found, action, form)
 
 

@@ -119,9 +119,15 @@ def item_address(request: Request, item_id: str, **more: str) -> str:
 
 
 def _concerns(found: ItemPage, action: ActionView) -> bool:
-    """Ownership as far as there is something to own: no Release or Take over where nobody holds a claim."""
-    needs_claim = action.kind in (DecisionKind.RELEASE, DecisionKind.TAKE_OVER)
-    return action.kind in OWNERSHIP and (found.claim is not None or not needs_claim)
+    """Ownership as far as there is something to own: no Release or Take over where nobody holds a claim, no
+    Hand over of what is not theirs, no Wake of what is awake."""
+    needed = {
+        DecisionKind.RELEASE: found.claim is not None,
+        DecisionKind.TAKE_OVER: found.claim is not None,
+        DecisionKind.HAND_OVER: found.owner.is_me or (found.claim is not None and found.claim.is_mine),
+        DecisionKind.WAKE: found.snoozed_until is not None,
+    }
+    return action.kind in OWNERSHIP and needed.get(action.kind, True)
 
 
 def action_of(found: ItemPage, kind: DecisionKind) -> ActionView | None:

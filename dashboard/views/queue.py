@@ -22,7 +22,7 @@ from review.queries.system import faults_known_to
 from review.queries.words import REASON_WORDS
 
 SWEPT_WITHIN = timedelta(seconds=60)
-TAB_TITLES = {Tab.UNOWNED: "Only the tenant’s own group owns these"}
+TAB_TITLES = {Tab.UNOWNED: "Only the tenant’s first team owns these"}
 OPEN_STATES = (State.UNKNOWN, State.MANUAL_REVIEW)
 
 
@@ -60,6 +60,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "section": "review",
         "whole_section": True,
         "paused": paused_by_themselves(request.user),
+        "tickable": found.may_own and found.tab is not Tab.DECIDED,
         "faults": faults_known_to(request.user),
         "asleep": found.last_sweep_at is None or found.as_of - found.last_sweep_at > SWEPT_WITHIN,
         "tabs": [_tab(request, found, tab) for tab in Tab if found.counts.get(tab) is not None],

@@ -21,6 +21,8 @@ KEYS = (
     ("u", "back to the queue"),
     ("c", "claim"),
     ("i", "open Assign"),
+    ("x", "tick the row of the queue"),
+    ("z", "open Snooze"),
     ("a", "open Approve and dispatch"),
     ("d", "open Reject"),
     ("h", "open Confirm it happened"),

@@ -22,7 +22,19 @@ from ledger.lifecycle.outcomes import (
     record_own_outcome,
     record_provider_request,
 )
-from ledger.lifecycle.ownership import assign, claim, note, release, take_over
+from ledger.lifecycle.ownership import (
+    LONGEST_SNOOZE,
+    assign,
+    assign_by_rules,
+    claim,
+    hand_over,
+    note,
+    release,
+    snooze,
+    take_over,
+    wait_on,
+    wake,
+)
 from ledger.lifecycle.parked_notes import dismiss_parked, note_parked
 from ledger.lifecycle.parking import join_late, take_outcome, take_provider_request
 from ledger.lifecycle.relinking import intended_repeat, relink_arguments, relink_record
@@ -55,6 +67,7 @@ from ledger.lifecycle.waiting import keep_waiting
 from ledger.lifecycle.withdrawing import Leaving, Withdrawn, items_in_hand, votes_standing, withdraw
 
 __all__ = [
+    "LONGEST_SNOOZE",
     "CheckpointNotGrowing",
     "Decided",
     "DecisionRefused",
@@ -78,6 +91,7 @@ __all__ = [
     "apply_answer",
     "approve",
     "assign",
+    "assign_by_rules",
     "cancel_operation",
     "claim",
     "confirm_did_not_happen",
@@ -93,6 +107,7 @@ __all__ = [
     "extend_lease",
     "give_leave",
     "give_leave_to_ledger",
+    "hand_over",
     "has_changed_votes",
     "intended_repeat",
     "items_in_hand",
@@ -114,6 +129,7 @@ __all__ = [
     "relink_arguments",
     "relink_operation",
     "relink_record",
+    "snooze",
     "standing_of",
     "take_outcome",
     "take_over",
@@ -121,5 +137,7 @@ __all__ = [
     "twins_of",
     "unlocked_case",
     "votes_standing",
+    "wait_on",
+    "wake",
     "withdraw",
 ]

@@ -1,4 +1,5 @@
-"""Call people to an item before it is too late: an event, and a mark on every page. It decides nothing."""
+"""Call people to an item before it is too late: an event, and a mark on every page. It ends a snooze,
+and decides nothing."""
 
 from __future__ import annotations
 
@@ -58,6 +59,6 @@ def _loses_protection(case: Case, attempt: Attempt) -> bool:
 
 
 def _escalate(case: Case, attempt: Attempt, item: ReviewItem, because: Escalation, **said: object) -> None:
-    item.escalated_at, item.escalated_for = case.now, because
-    item.save(update_fields=["escalated_at", "escalated_for"])
+    item.escalated_at, item.escalated_for, item.snoozed_until = case.now, because, None
+    item.save(update_fields=["escalated_at", "escalated_for", "snoozed_until"])
     case.record(EventKind.ESCALATED, attempt, item=item.pk, because=because, **said)

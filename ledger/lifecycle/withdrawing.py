@@ -107,8 +107,8 @@ def _hand_back(case: Case, attempt: Attempt, person: User) -> tuple[bool, bool]:
     if claimed:
         item.claimed_by, item.claim_until = None, None
     if owned:
-        item.owner = None
-    item.save(update_fields=["claimed_by", "claim_until", "owner"])
+        item.owner, item.owner_chosen = None, False
+    item.save(update_fields=["claimed_by", "claim_until", "owner", "owner_chosen"])
     return claimed, owned
 
 

@@ -46,7 +46,7 @@ def _wall(column, target):
 class Migration(migrations.Migration):
     atomic = False
     dependencies = [
-        ("ledger", "0010_delivery_indexes"),
+        ("ledger", "0011_ownership"),
     ]
 
     operations = [

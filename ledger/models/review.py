@@ -17,7 +17,11 @@ from ledger.rules.vocabulary import DecisionKind, Escalation, ReviewReason
 
 
 class ReviewItem(TenantRow):
-    """The open question about one attempt: reason, owner, due time. Owned by a group from birth."""
+    """The open question about one attempt: reason, owner, due time. Owned by a group from birth.
+
+    `owner_chosen`: a person said whose it is, so that no rule moves it by itself. Snoozed, it is on no active
+    list until `snoozed_until`; its due time runs on. `waiting_on`: whom or what its people wait for.
+    """
 
     id = IdField(default=ids.review_item_id)
     operation = models.ForeignKey(Operation, models.PROTECT, related_name="review_items", db_constraint=False)
@@ -29,6 +33,10 @@ class ReviewItem(TenantRow):
     owner = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     claim_until = models.DateTimeField(null=True)
+    owner_chosen = models.BooleanField(default=False, db_default=False)
+    snoozed_until = models.DateTimeField(null=True)
+    waiting_on = models.CharField(max_length=200, default="", db_default="", blank=True)
+    waiting_on_url = models.CharField(max_length=2000, default="", db_default="", blank=True)
     closed_at = models.DateTimeField(null=True)
     closed_how = models.CharField(max_length=40, blank=True)
 

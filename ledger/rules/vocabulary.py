@@ -101,6 +101,10 @@ class EventKind(StrEnum):
     CLAIMED = "review.claimed"
     RELEASED = "review.released"
     TAKEN_OVER = "review.taken_over"
+    HANDED_OVER = "review.handed_over"
+    SNOOZED = "review.snoozed"
+    WOKEN = "review.woken"
+    WAITS_ON = "review.waits_on"
     NOTED = "review.noted"
     WITHDRAWN = "review.withdrawn"
     VOTED = "review.voted"
@@ -163,6 +167,10 @@ class DecisionKind(StrEnum):
     CLAIM = "claim"
     RELEASE = "release"
     TAKE_OVER = "take_over"
+    HAND_OVER = "hand_over"
+    SNOOZE = "snooze"
+    WAKE = "wake"
+    WAIT_ON = "wait_on"
     NOTE = "note"
 
 
@@ -172,6 +180,10 @@ OWNERSHIP = frozenset(
         DecisionKind.CLAIM,
         DecisionKind.RELEASE,
         DecisionKind.TAKE_OVER,
+        DecisionKind.HAND_OVER,
+        DecisionKind.SNOOZE,
+        DecisionKind.WAKE,
+        DecisionKind.WAIT_ON,
         DecisionKind.NOTE,
     }
 )

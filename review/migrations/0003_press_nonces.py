@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("review", "0001_first"),
+        ("review", "0002_ownership"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

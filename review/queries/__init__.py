@@ -38,6 +38,7 @@ from review.queries.values import (
     Tab,
     TenantView,
     VotesSoFar,
+    WaitsOn,
 )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "VoteView",
     "Votes",
     "VotesSoFar",
+    "WaitsOn",
     "deceptive_characters",
     "item_arguments",
     "item_page",

@@ -93,19 +93,39 @@ def _ownership(presser: Presser) -> tuple[ActionView, ...]:
     claim, rights = presser.claim, presser.entry.rights
     mine, others = claim is not None and claim.is_mine, claim is not None and not claim.is_mine
     may_own = [] if rights.decide else [_missing(presser, "decide_work")]
+    may_hold = [*may_own, *_claimed_by_other(presser)]
     either = rights.decide or rights.administer
     may_assign = [] if either else [_missing(presser, "decide_work", "administer")]
     holder = claim.by if claim else ""
     return (
-        _owning(presser, _K.CLAIM, "Shows others that you are on it for 15 minutes.",
-                [*may_own, *_claimed_by_other(presser)]),
+        _owning(presser, _K.CLAIM, "Shows others that you are on it for 15 minutes.", may_hold),
         _owning(presser, _K.RELEASE, "Ends your claim.",
                 [*may_own, *([] if mine else ["You have no claim on it."])]),
         _owning(presser, _K.TAKE_OVER, f"Ends the claim of {holder}, who is named." if others else
                 "Ends somebody else's claim.", [*may_own, *([] if others else ["Nobody else holds it."])]),
+        _owning(presser, _K.HAND_OVER, "Makes a colleague its owner and claims it for them for 15 minutes.",
+                [*may_hold, *([] if mine or _is_owner(presser) else ["You neither own nor hold it."])]),
         _owning(presser, _K.ASSIGN, _assign_consequence(presser), may_assign),
+        *_waiting(presser, may_hold, may_own),
         _action(_K.NOTE, "Adds a note to the history; decides nothing.", may_assign),
     )  # fmt: skip
+
+
+def _waiting(presser: Presser, may_hold: list[str], may_own: list[str]) -> tuple[ActionView, ...]:
+    item, now = presser.entry.item, presser.entry.now
+    snoozed = item.snoozed_until is not None and now < item.snoozed_until
+    away = f"Takes it off the active lists for a while; it stays due {item.due_at:%d %b, %H:%M} UTC."
+    waits = "Shows everybody whom or what this waits on; decides nothing."
+    awake = [] if snoozed else ["It is not snoozed."]
+    return (
+        _owning(presser, _K.SNOOZE, away, may_hold),
+        _owning(presser, _K.WAKE, "Puts it back on the active lists now.", [*may_own, *awake]),
+        _owning(presser, _K.WAIT_ON, waits, may_hold),
+    )
+
+
+def _is_owner(presser: Presser) -> bool:
+    return presser.entry.item.owner_id == presser.user.pk
 
 
 def _assign_consequence(presser: Presser) -> str:

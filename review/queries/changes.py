@@ -9,10 +9,10 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from ledger.models import Event, ReviewItem, User
 from ledger.rules.vocabulary import EventKind
-from review.door import NotVisible
+from review.door import ClockTimestamp, NotVisible
 from review.queries.lists import matching, on_tab
 from review.queries.tenants import tenants_of
-from review.queries.values import QueueFilters
+from review.queries.values import QueueFilters, Tab
 
 # A look-up that decided nothing and a lengthened lease change nothing a person acts upon.
 _SILENT = (EventKind.LOOKED_UP, EventKind.LEASE_EXTENDED)
@@ -20,7 +20,8 @@ _SILENT = (EventKind.LOOKED_UP, EventKind.LEASE_EXTENDED)
 
 @dataclass(frozen=True)
 class Changes:
-    """How many items of a list are new, and how many of those known are not what they were."""
+    """How many items of a list are new or back from a snooze, and how many of those known are not what they
+    were."""
 
     new: int
     changed: int
@@ -31,14 +32,15 @@ def changes_since(user: User, filters: QueueFilters, since: datetime) -> Changes
     moved = Event.objects.filter(operation_id=OuterRef("operation_id"), at__gt=since).exclude(
         kind__in=_SILENT
     )
+    woken = Q(snoozed_until__gt=since) if filters.tab is not Tab.SNOOZED else Q(pk__in=[])
     items = ReviewItem.objects.filter(
         Q(closed_at__isnull=True) | Q(closed_at__gt=since),
-        on_tab(filters.tab, user, since),
+        on_tab(filters.tab, user, ClockTimestamp()),
         matching(filters, user),
         tenant_id__in=[tenant.id for tenant in tenants_of(user)],
     )
     found = items.aggregate(
-        new=Count("pk", filter=Q(opened_at__gt=since, closed_at__isnull=True), distinct=True),
+        new=Count("pk", filter=(Q(opened_at__gt=since) | woken) & Q(closed_at__isnull=True), distinct=True),
         changed=Count("pk", filter=Q(Exists(moved), opened_at__lte=since), distinct=True),
     )
     return Changes(found["new"], found["changed"])

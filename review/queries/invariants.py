@@ -61,16 +61,31 @@ def _counted(user: User, page: QueuePage) -> dict[str, int]:
 
 
 _COUNTED = """
-    WITH items AS (
+    WITH deciders AS (
+        SELECT held.content_object_id AS tenant_id, held.user_id
+        FROM review_tenantpermission held
+        JOIN auth_permission permission ON permission.id = held.permission_id
+        JOIN ledger_user person ON person.id = held.user_id
+        WHERE permission.codename = 'decide_work' AND person.is_active
+    ),
+    items AS (
         SELECT item.*, attempt.state, attempt.lookup_failures,
-               owners.is_first_owner AND item.owner_id IS NULL AS unowned,
+               item.snoozed_until IS NOT NULL AND item.snoozed_until > %(now)s AS snoozed,
+               NOT EXISTS (
+                   SELECT 1 FROM deciders
+                   WHERE deciders.tenant_id = item.tenant_id AND deciders.user_id = item.owner_id) AND (
+                   owners.is_first_owner OR NOT EXISTS (
+                       SELECT 1 FROM ledger_reviewgroup_members member
+                       JOIN deciders USING (user_id)
+                       WHERE deciders.tenant_id = item.tenant_id
+                         AND member.reviewgroup_id = item.owner_group_id)) AS unowned,
                row_number() OVER (PARTITION BY item.attempt_id ORDER BY item.id DESC) = 1 AS newest
         FROM ledger_reviewitem item
         LEFT JOIN ledger_attempt attempt ON attempt.id = item.attempt_id
         LEFT JOIN ledger_reviewgroup owners ON owners.id = item.owner_group_id
         WHERE item.tenant_id = ANY(%(tenants)s)
     ),
-    open_items AS (SELECT * FROM items WHERE closed_at IS NULL)
+    open_items AS (SELECT * FROM items WHERE closed_at IS NULL AND NOT snoozed)
     SELECT 'all', count(*) FROM open_items
     UNION ALL SELECT 'mine', count(*) FROM open_items
         WHERE owner_id = %(me)s OR (claimed_by_id = %(me)s AND claim_until > %(now)s)
@@ -81,6 +96,7 @@ _COUNTED = """
         WHERE owner_group_id IN (SELECT reviewgroup_id FROM ledger_reviewgroup_members WHERE user_id = %(me)s)
     UNION ALL SELECT 'unowned', count(*) FROM open_items WHERE unowned
     UNION ALL SELECT 'backing_off', count(*) FROM open_items WHERE state = %(unknown)s AND lookup_failures > 0
+    UNION ALL SELECT 'snoozed', count(*) FROM items WHERE closed_at IS NULL AND snoozed
     UNION ALL SELECT 'waiting', count(*) FROM items
         JOIN ledger_approval approval ON approval.attempt_id = items.attempt_id
          AND approval.used_at IS NULL AND approval.voided_at IS NULL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import OuterRef, Subquery
@@ -45,7 +45,7 @@ from review.queries.page import (
     TwinView,
     Votes,
 )
-from review.queries.rows import claim_of, escalated, is_overdue, owner_of
+from review.queries.rows import claim_of, escalated, is_overdue, owner_of, snoozed_until, waits_on
 from review.queries.sides import sides_of
 from review.queries.steps import next_step
 from review.queries.tenants import tenant_view
@@ -92,7 +92,8 @@ def item_page(user: User, item_id: str) -> ItemPage:
     """Everything about one question. Raises `NotVisible` (a 404) without the right to see it."""
     entry, people = enter_among(user, item_id)
     with one_reading():
-        return _page(_read(user, entry, people))
+        read = _read(user, entry, people)
+        return _with_whose(_page(read), read)
 
 
 def item_arguments(user: User, item_id: str) -> Arguments:
@@ -196,6 +197,17 @@ def _page(read: _Read) -> ItemPage:
     )
 
 
+def _with_whose(page: ItemPage, read: _Read) -> ItemPage:
+    """Whose it is beside owner and claim."""
+    item = read.entry.item
+    return replace(
+        page,
+        colleagues=_colleagues(read),
+        snoozed_until=snoozed_until(item, read.now),
+        waits_on=waits_on(item),
+    )
+
+
 def _actions(read: _Read) -> tuple[ActionView, ...]:
     in_force = read.standpoint.in_force.rule
     presser = Presser(
@@ -234,6 +246,12 @@ def _assignees(read: _Read) -> tuple[AssigneeView, ...]:
         *(AssigneeView(person.get_username(), person.get_username()) for person in people),
         *(AssigneeView(f"#{name}", f"Group {name}") for name in groups),
     )
+
+
+def _colleagues(read: _Read) -> tuple[AssigneeView, ...]:
+    """Everybody else who decides there."""
+    names = [person.get_username() for person in read.people.deciders if person != read.user]
+    return tuple(AssigneeView(name, name) for name in names)
 
 
 def _twins(attempt: Attempt) -> tuple[TwinView, ...]:

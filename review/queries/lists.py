@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet
 
 from ledger.models import Approval, Decision, ReviewItem, Statement, User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
+from review.models import TenantPermission
 from review.queries.values import QueueFilters, Tab
 
 DECIDED_FOR = timedelta(hours=24)
@@ -37,12 +38,27 @@ def decided_items(tenant_ids: list[int], now: datetime) -> QuerySet[ReviewItem]:
     )
 
 
-def on_tab(tab: Tab, user: User, now: datetime) -> Q:
+Moment = datetime | Func
+"""A time, or the database's expression for one."""
+
+
+def on_tab(tab: Tab, user: User, now: Moment) -> Q:
     """What narrows the open items to one tab."""
+    if tab is Tab.SNOOZED:
+        return Q(snoozed_until__gt=now)
+    return awake(now) & _whose(tab, user, now)
+
+
+def awake(now: Moment) -> Q:
+    """Not snoozed, or no more: a snooze ends by itself."""
+    return Q(snoozed_until__isnull=True) | Q(snoozed_until__lte=now)
+
+
+def _whose(tab: Tab, user: User, now: Moment) -> Q:
     return {
         Tab.MINE: Q(owner=user) | Q(claimed_by=user, claim_until__gt=now) | _contradicts(user),
         Tab.TEAMS: Q(owner_group__in=user.review_groups.values("pk")),
-        Tab.UNOWNED: UNOWNED,
+        Tab.UNOWNED: unowned(),
         Tab.BACKING_OFF: Q(attempt__state=State.UNKNOWN, attempt__lookup_failures__gt=0),
     }.get(tab, Q())
 
@@ -53,7 +69,15 @@ def _contradicts(user: User) -> Q:
     return Q(reason=ReviewReason.CONFLICTING_EVIDENCE, attempt__in=said.values("attempt"))
 
 
-UNOWNED = Q(owner__isnull=True, owner_group__is_first_owner=True)
+def unowned() -> Q:
+    """Nobody in particular: no person who decides work there, and the first team or one without anybody who
+    does."""
+    who_decide = TenantPermission.objects.filter(
+        content_object_id=OuterRef("tenant_id"), permission__codename="decide_work", user__is_active=True
+    )
+    acts = Exists(who_decide.filter(user_id=OuterRef("owner_id")))
+    somebody = Exists(who_decide.filter(user__review_groups=OuterRef("owner_group_id")))
+    return Q(~acts) & (Q(owner_group__is_first_owner=True) | Q(~somebody))
 
 
 def matching(filters: QueueFilters, user: User) -> Q:
@@ -76,7 +100,7 @@ def _owned_by(owner: str, user: User) -> Q:
     if owner == "me":
         return Q(owner=user)
     if owner == "none":
-        return UNOWNED
+        return unowned()
     if owner.startswith("#"):
         return Q(owner_group__name=owner.removeprefix("#"))
     return Q(owner__username=owner)

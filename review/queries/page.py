@@ -14,7 +14,7 @@ from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from review.queries.lane_values import Lanes
 from review.queries.marked import Segment
-from review.queries.values import Claim, Closing, ContentHash, Escalated, Owner, TenantView
+from review.queries.values import Claim, Closing, ContentHash, Escalated, Owner, TenantView, WaitsOn
 from review.rights import Rights
 
 
@@ -386,3 +386,6 @@ class ItemPage:
     lanes: Lanes
     rights: Rights
     as_of: datetime
+    colleagues: tuple[AssigneeView, ...] = ()  # to whom this person may hand it over
+    snoozed_until: datetime | None = None  # None once it is over
+    waits_on: WaitsOn | None = None

@@ -24,7 +24,7 @@ PAGE_SIZE = 50
 NEWEST_CLOSED = ("-closed_at", "-pk")
 SWEEP = "sweep"
 
-_OPEN_TABS = (Tab.MINE, Tab.TEAMS, Tab.UNOWNED, Tab.ALL, Tab.BACKING_OFF)
+_OPEN_TABS = (Tab.MINE, Tab.TEAMS, Tab.UNOWNED, Tab.ALL, Tab.BACKING_OFF, Tab.SNOOZED)
 
 
 @dataclass(frozen=True)
@@ -133,12 +133,8 @@ def _decisions(items: list[ReviewItem]) -> Mapping[str, Sequence[Decision]]:
 
 def _counts(asked: _Asked) -> Mapping[Tab, int]:
     """How many items each tab would list under these filters; two queries."""
-    on_tabs = {
-        tab.value: Count("pk", filter=on_tab(tab, asked.user, asked.now))
-        for tab in _OPEN_TABS
-        if tab is not Tab.ALL
-    }
-    counted = asked.open().aggregate(all=Count("pk"), **on_tabs)
+    on_tabs = {tab.value: Count("pk", filter=on_tab(tab, asked.user, asked.now)) for tab in _OPEN_TABS}
+    counted = asked.open().aggregate(**on_tabs)
     others = _count_as(Tab.WAITING, asked.waiting()).union(_count_as(Tab.DECIDED, asked.decided()), all=True)
     return {Tab(name): number for name, number in (*counted.items(), *others)}
 

@@ -15,7 +15,7 @@ from review.queries.became import closing_of
 from review.queries.steps import NO_RULE, next_step
 from review.queries.tenants import tenant_view
 from review.queries.urgency import RulesOfList
-from review.queries.values import Claim, ContentHash, Escalated, Owner, QueueRow, VotesSoFar
+from review.queries.values import Claim, ContentHash, Escalated, Owner, QueueRow, VotesSoFar, WaitsOn
 from review.queries.words import ESCALATION_WORDS, REASON_WORDS
 
 
@@ -65,6 +65,8 @@ def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow
         approval_until=approval.expires_at if approval else None,
         votes=facts.votes.get(attempt.pk),
         closing=closing_of(item, facts.decisions.get(item.pk, ())),
+        snoozed_until=snoozed_until(item, facts.now),
+        waits_on=waits_on(item),
     )
 
 
@@ -74,7 +76,8 @@ def is_overdue(item: ReviewItem, now: datetime) -> bool:
 
 def owner_of(item: ReviewItem, user_id: int) -> Owner:
     person = item.owner.get_username() if item.owner else None
-    return Owner(item.owner_group.name, person, is_me=item.owner_id == user_id)
+    active = item.owner is None or item.owner.is_active
+    return Owner(item.owner_group.name, person, is_me=item.owner_id == user_id, person_is_active=active)
 
 
 def claim_of(item: ReviewItem, user_id: int, now: datetime) -> Claim | None:
@@ -90,3 +93,13 @@ def escalated(item: ReviewItem) -> Escalated | None:
         return None
     because = Escalation(item.escalated_for)
     return Escalated(item.escalated_at, because, ESCALATION_WORDS[because])
+
+
+def snoozed_until(item: ReviewItem, now: datetime) -> datetime | None:
+    """The end of a snooze that still lasts."""
+    until = item.snoozed_until
+    return until if until is not None and now < until and item.closed_at is None else None
+
+
+def waits_on(item: ReviewItem) -> WaitsOn | None:
+    return WaitsOn(item.waiting_on, item.waiting_on_url) if item.waiting_on else None

@@ -40,7 +40,7 @@ def next_step(
             approval_until=approval.expires_at if approval else None,
             ledger_sends=(sends_by or own).executor == "ledger",
             expires_at=attempt.expires_at,
-            snoozed_until=getattr(item, "snoozed_until", None),
+            snoozed_until=item.snoozed_until,
             next_check_at=attempt.next_check_at,
             asked_until=attempt.lookup_lease_until,
             unanswered=attempt.lookup_failures,

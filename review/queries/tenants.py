@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from dataclasses import replace
+
+from django.db.models import Exists, OuterRef, QuerySet
 
 from ledger.models import Tenant, User
 from review.models import TenantPermission
@@ -12,7 +14,11 @@ from review.queries.values import TenantView
 def tenants_of(user: User) -> tuple[TenantView, ...]:
     """By name; none for an inactive person."""
     seen = held_by(user, "view_work").values("content_object_id")
-    return tuple(tenant_view(tenant) for tenant in Tenant.objects.filter(pk__in=seen).order_by("name", "pk"))
+    owning = held_by(user, "decide_work", "administer").filter(content_object_id=OuterRef("pk"))
+    tenants = Tenant.objects.filter(pk__in=seen).annotate(may_own=Exists(owning))
+    return tuple(
+        replace(tenant_view(tenant), may_own=tenant.may_own) for tenant in tenants.order_by("name", "pk")
+    )
 
 
 def tenant_view(tenant: Tenant) -> TenantView:

@@ -31,13 +31,15 @@ def number_in(field: str, text: str, refusal: str) -> int | None:
 
 
 class Tab(StrEnum):
-    """The lists of the queue. `waiting` is approved work whose agent has not asked for leave yet."""
+    """The lists of the queue. `waiting` is approved work whose agent has not asked for leave yet; a snoozed
+    item is on no other list of open ones."""
 
     MINE = "mine"
     TEAMS = "teams"
     UNOWNED = "unowned"
     ALL = "all"
     BACKING_OFF = "backing_off"
+    SNOOZED = "snoozed"
     WAITING = "waiting"
     DECIDED = "decided"
 
@@ -48,6 +50,7 @@ TAB_LABELS: Mapping[Tab, str] = {
     Tab.UNOWNED: "Unowned",
     Tab.ALL: "All",
     Tab.BACKING_OFF: "Backing off",
+    Tab.SNOOZED: "Snoozed",
     Tab.WAITING: "Waiting for agent",
     Tab.DECIDED: "Decided (24 h)",
 }
@@ -95,11 +98,20 @@ class Escalated:
 
 @dataclass(frozen=True)
 class Owner:
-    """Who answers for an item: always a group, perhaps one person of it."""
+    """Who answers for an item: always a group, perhaps one person of it, who may be active no more."""
 
     group: str
     person: str | None
     is_me: bool
+    person_is_active: bool = True
+
+
+@dataclass(frozen=True)
+class WaitsOn:
+    """Whom or what the people of an item wait for, in their words; `url` empty or plain https."""
+
+    what: str
+    url: str
 
 
 @dataclass(frozen=True)
@@ -124,12 +136,13 @@ class Closing:
 
 @dataclass(frozen=True)
 class TenantView:
-    """A tenant a person may see."""
+    """A tenant a person may see. `may_own`, where it was asked: and claim, assign or snooze work of."""
 
     id: int
     slug: str
     name: str
     suspended: bool
+    may_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,6 +185,8 @@ class QueueRow:
     approval_until: datetime | None
     votes: VotesSoFar | None
     closing: Closing | None
+    snoozed_until: datetime | None = None  # None once it is over
+    waits_on: WaitsOn | None = None
 
 
 @dataclass(frozen=True)
@@ -186,3 +201,8 @@ class QueuePage:
     tools: tuple[str, ...]
     last_sweep_at: datetime | None
     as_of: datetime
+
+    @property
+    def may_own(self) -> bool:
+        """Whether this person may claim, assign or snooze anything anywhere."""
+        return any(tenant.may_own for tenant in self.tenants)

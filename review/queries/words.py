@@ -81,6 +81,10 @@ DECISION_LABELS: Mapping[DecisionKind, str] = {
     DecisionKind.CLAIM: "Claim",
     DecisionKind.RELEASE: "Release",
     DecisionKind.TAKE_OVER: "Take over",
+    DecisionKind.HAND_OVER: "Hand over",
+    DecisionKind.SNOOZE: "Snooze",
+    DecisionKind.WAKE: "Wake",
+    DecisionKind.WAIT_ON: "Waiting on",
     DecisionKind.NOTE: "Note",
 }
 

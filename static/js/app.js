@@ -89,6 +89,13 @@
     return true;
   };
 
+  const tick = () => {
+    const row = document.activeElement.closest("[data-row]");
+    const box = row && row.querySelector("input[type=checkbox][name=item]");
+    if (box) box.click();
+    return Boolean(box);
+  };
+
   const submitOpenForm = (field) => {
     const button = field.form && field.form.querySelector("[type=submit]");
     if (button) button.click();
@@ -99,6 +106,7 @@
     if (localStorage.getItem(KEYS_OFF) || event.ctrlKey || event.metaKey || event.altKey) return false;
     if (event.key === "j") return move(1);
     if (event.key === "k") return move(-1);
+    if (event.key === "x") return tick();
     if (event.key === "Enter" && document.activeElement.matches("a, button, summary, input")) return false;
     return press(event.key);
   };

@@ -106,7 +106,7 @@ def test_a_closed_item_says_what_became_of_it(people: Cast, signed_in: SignIn) -
 def test_the_unowned_list_says_whose_its_items_are(people: Cast, signed_in: SignIn) -> None:
     make.for_a_person(people.key)
     body = signed_in(people.operator).get("/review/?tab=unowned").content.decode()
-    assert "Only the tenant’s own group owns these" in body
+    assert "Only the tenant’s first team owns these" in body
     assert "Review desk (nobody yet)" in body
 
 

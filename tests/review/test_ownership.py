@@ -9,22 +9,29 @@ import pytest
 
 from ledger.lifecycle import Decided, DecisionRefused
 from ledger.models import ReviewGroup, ReviewItem, User
-from ledger.rules.vocabulary import EventKind
+from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.vocabulary import EventKind, ReviewReason
 from ledger.transactions import database_clock
 from review import ownership
 from review.door import NotPermitted
-from review.ownership import UnknownAssignee
+from review.ownership import BadAddress, UnknownAssignee
 from review.queries import NotVisible
 from tests.support import make
 from tests.support.cast import Cast
 
 Own = Callable[[User, str], Decided]
 
+HOUR = timedelta(hours=1)
+
 OWN: dict[str, Own] = {
     "claim": ownership.claim,
     "release": ownership.release,
     "take_over": lambda user, item: ownership.take_over(user, item, why="away"),
     "assign": lambda user, item: ownership.assign(user, item, to="operator", why="yours"),
+    "hand_over": lambda user, item: ownership.hand_over(user, item, to="approver", why="half done"),
+    "snooze": lambda user, item: ownership.snooze(user, item, until=HOUR, why="they open at nine"),
+    "wake": ownership.wake,
+    "wait_on": lambda user, item: ownership.wait_on(user, item, what="their support"),
     "note": lambda user, item: ownership.note(user, item, why="asked the provider"),
 }
 everything = pytest.mark.parametrize("own", OWN.values(), ids=OWN.keys())
@@ -122,6 +129,96 @@ class TestAssigning:
             ownership.assign(people.admin, item.pk, to=to, why="yours")
         item.refresh_from_db()
         assert item.owner is None
+
+
+@pytest.mark.parametrize("holds", ["owns", "claims"])
+def test_handed_over_it_is_the_colleagues_with_claim_and_note(
+    people: Cast, item: ReviewItem, holds: str
+) -> None:
+    if holds == "owns":
+        ownership.assign(people.admin, item.pk, to="operator", why="yours")
+    else:
+        ownership.claim(people.operator, item.pk)
+    handed = ownership.hand_over(people.operator, item.pk, to="approver", why="they call back at nine")
+    assert (handed.item.owner, handed.item.claimed_by) == (people.approver, people.approver)
+    assert handed.item.claim_until is not None
+    assert handed.item.claim_until > database_clock()
+    assert (handed.event.kind, handed.event.data["owner"]) == (EventKind.HANDED_OVER, "approver")
+    assert handed.decision.why == "they call back at nine"
+    with pytest.raises(DecisionRefused, match="approver"):
+        ownership.claim(people.operator, item.pk)
+
+
+def test_nobody_hands_over_what_is_not_theirs(people: Cast, item: ReviewItem) -> None:
+    with pytest.raises(DecisionRefused, match="neither own nor hold"):
+        ownership.hand_over(people.operator, item.pk, to="approver", why="yours")
+    ownership.claim(people.approver, item.pk)
+    ownership.assign(people.admin, item.pk, to="operator", why="yours")
+    with pytest.raises(DecisionRefused, match="approver has claimed"):
+        ownership.hand_over(people.operator, item.pk, to="second-operator", why="yours")
+
+
+@pytest.mark.parametrize(
+    "to", ["stranger", "superuser", "inactive", "viewer", "admin", "nobody", "#Review desk"]
+)
+def test_nothing_is_handed_to_somebody_who_decides_nothing_there(
+    people: Cast, item: ReviewItem, to: str
+) -> None:
+    ownership.claim(people.operator, item.pk)
+    with pytest.raises(UnknownAssignee):
+        ownership.hand_over(people.operator, item.pk, to=to, why="yours")
+
+
+class TestSnoozing:
+    def test_it_is_away_until_then_and_stays_due(self, people: Cast, item: ReviewItem) -> None:
+        due_at = item.due_at
+        snoozed = ownership.snooze(people.operator, item.pk, until=HOUR, why="they open at nine").item
+        assert snoozed.snoozed_until is not None
+        assert timedelta(minutes=59) < snoozed.snoozed_until - database_clock() <= HOUR
+        assert snoozed.due_at == due_at
+
+    def test_it_is_woken_once(self, people: Cast, item: ReviewItem) -> None:
+        ownership.snooze(people.operator, item.pk, until=HOUR, why="later")
+        assert ownership.wake(people.second_operator, item.pk).item.snoozed_until is None
+        with pytest.raises(DecisionRefused, match="not snoozed"):
+            ownership.wake(people.operator, item.pk)
+
+    def test_a_new_reason_wakes_it(self, people: Cast, item: ReviewItem) -> None:
+        ownership.snooze(people.operator, item.pk, until=HOUR, why="later")
+        make.looked_up(make.fresh(item.attempt), LookedUpKind.NO_LOOKUP)
+        item.refresh_from_db()
+        assert (item.reason, item.snoozed_until) == (ReviewReason.NO_LOOKUP, None)
+
+    @pytest.mark.parametrize("until", [timedelta(0), -HOUR, timedelta(days=15), HOUR * 24 * 400])
+    def test_never_for_ever_and_never_for_nothing(
+        self, people: Cast, item: ReviewItem, until: timedelta
+    ) -> None:
+        with pytest.raises(DecisionRefused, match="within 14 days"):
+            ownership.snooze(people.operator, item.pk, until=until, why="later")
+
+    def test_what_another_holds_is_not_snoozed(self, people: Cast, item: ReviewItem) -> None:
+        ownership.claim(people.operator, item.pk)
+        with pytest.raises(DecisionRefused, match="operator has claimed"):
+            ownership.snooze(people.second_operator, item.pk, until=HOUR, why="later")
+
+
+class TestWaiting:
+    def test_it_is_said_and_taken_back(self, people: Cast, item: ReviewItem) -> None:
+        address = "https://support.example/t/7"
+        said = ownership.wait_on(people.operator, item.pk, what="their support", url=address)
+        assert (said.item.waiting_on, said.item.waiting_on_url) == ("their support", address)
+        assert said.event.data["on"] == "their support"
+        taken_back = ownership.wait_on(people.operator, item.pk, what="", url=address, why="they answered")
+        assert (taken_back.item.waiting_on, taken_back.item.waiting_on_url) == ("", "")
+
+    @pytest.mark.parametrize(
+        "url", ["http://support.example/", "javascript:alert(1)", "https://a@b.example/", "//x", "https://"]
+    )
+    def test_an_address_is_plain_https(self, people: Cast, item: ReviewItem, url: str) -> None:
+        with pytest.raises(BadAddress):
+            ownership.wait_on(people.operator, item.pk, what="their support", url=url)
+        item.refresh_from_db()
+        assert item.waiting_on == ""
 
 
 def test_notes_are_kept_on_closed_items_too(people: Cast) -> None:

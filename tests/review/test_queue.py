@@ -12,12 +12,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Attempt, Pulse, ReviewGroup, ReviewItem, User
+from ledger.queries.invariants.scope import Scope
 from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from ledger.transactions import database_clock
 from review import decisions, ownership
+from review.models import TenantPermission
 from review.queries import BadFilter, QueueFilters, QueuePage, Tab, VotesSoFar, queue
+from review.queries.changes import Changes, changes_since
+from review.queries.invariants import page_counts_are_query_counts
 from review.queries.queue import SWEEP
 from review.roles import Role, grant_role
 from tests.support import make
@@ -73,6 +77,52 @@ class TestTabs:
         assert seen(people.operator, Tab.UNOWNED) == [left.pk]
         assert seen(people.operator, owner="none") == [left.pk]
 
+    def test_nobody_in_particular_owns_what_is_of_somebody_gone(self, people: Cast) -> None:
+        theirs, of_nobody = (make.item_of(make.unknown(people.key)) for _ in range(2))
+        team = ReviewGroup.objects.create(tenant=people.tenant, name="Payments")
+        ownership.assign(people.admin, theirs.pk, to="operator", why="yours")
+        ownership.assign(people.admin, of_nobody.pk, to="#Payments", why="yours")
+        assert seen(people.approver, Tab.UNOWNED) == [of_nobody.pk]
+        team.members.add(people.approver)
+        assert seen(people.approver, Tab.UNOWNED) == []
+        User.objects.filter(pk=people.operator.pk).update(is_active=False)
+        assert seen(people.approver, Tab.UNOWNED) == [theirs.pk]
+        TenantPermission.objects.filter(user=people.approver, permission__codename="decide_work").delete()
+        assert set(seen(people.approver, Tab.UNOWNED)) == {theirs.pk, of_nobody.pk}
+        row = next(
+            row
+            for row in queue(people.approver, QueueFilters(tab=Tab.UNOWNED)).rows
+            if row.item_id == theirs.pk
+        )
+        assert not row.owner.person_is_active
+        assert list(page_counts_are_query_counts(Scope())) == []
+
+    def test_snoozed_is_on_no_other_list_until_it_wakes_by_itself(self, people: Cast) -> None:
+        item = make.item_of(make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE))
+        ownership.claim(people.operator, item.pk)
+        active = (Tab.MINE, Tab.TEAMS, Tab.UNOWNED, Tab.ALL, Tab.BACKING_OFF)
+        assert all(seen(people.operator, tab) == [item.pk] for tab in active)
+        ownership.snooze(people.operator, item.pk, until=timedelta(hours=1), why="they open at nine")
+        assert all(seen(people.operator, tab) == [] for tab in active)
+        make.at(item, due_at=database_clock() - timedelta(seconds=1))
+        (row,) = queue(people.operator, QueueFilters(tab=Tab.SNOOZED)).rows
+        assert row.overdue
+        assert row.snoozed_until is not None
+        make.at(item, snoozed_until=database_clock() - timedelta(seconds=1))
+        assert all(seen(people.operator, tab) == [item.pk] for tab in active)
+        assert seen(people.operator, Tab.SNOOZED) == []
+
+    def test_what_woke_is_told_to_who_reads_the_list(self, people: Cast) -> None:
+        item = make.item_of(make.unknown(people.key))
+        ownership.snooze(people.operator, item.pk, until=timedelta(hours=1), why="they open at nine")
+        read_at = queue(people.operator, QueueFilters()).as_of
+        filters, away = QueueFilters(), QueueFilters(tab=Tab.SNOOZED)
+        assert changes_since(people.operator, filters, read_at) == Changes(0, 0)
+        assert changes_since(people.operator, away, read_at) == Changes(0, 0)
+        make.at(item, snoozed_until=database_clock())
+        assert changes_since(people.operator, filters, read_at) == Changes(1, 0)
+        assert changes_since(people.operator, away, read_at) == Changes(0, 0)
+
     def test_backing_off_is_unknown_with_failing_look_ups(self, people: Cast) -> None:
         failing, _fine = (make.unknown(people.key) for _ in range(2))
         make.looked_up(failing, LookedUpKind.UNAVAILABLE)
@@ -108,6 +158,7 @@ class TestTabs:
         make.looked_up(make.unknown(people.key), LookedUpKind.UNAVAILABLE)
         ownership.claim(people.approver, items[0].pk)
         ownership.assign(people.admin, items[1].pk, to="operator", why="yours")
+        ownership.snooze(people.operator, items[4].pk, until=timedelta(hours=1), why="later")
         decisions.approve(people.approver, items[2].pk, why="go")
         decisions.confirm_did_not_happen(people.approver, items[3].pk, why="checked")
         for user in (people.approver, people.viewer):
@@ -115,6 +166,7 @@ class TestTabs:
                 for tab in Tab:
                     page = queue(user, QueueFilters(tab=tab, **filters))
                     assert page.counts[tab] == len(page.rows), (user, filters, tab)
+        assert list(page_counts_are_query_counts(Scope())) == []
 
     def test_a_round_of_votes_says_how_far_it_is(self, people: Cast) -> None:
         two = {**make.TOOLS[make.DEPLOY], "approvals": 2}
@@ -285,6 +337,8 @@ def fill(people: Cast) -> None:
     decisions.approve(people.approver, make.item_of(make.held(people.key)).pk, why="go")
     closed = make.item_of(make.for_a_person(people.key))
     decisions.confirm_did_not_happen(people.operator, closed.pk, why="checked")
+    away = make.item_of(make.unknown(people.key))
+    ownership.snooze(people.operator, away.pk, until=timedelta(hours=1), why="they open at nine")
 
 
 def queries_of(ask: Callable[[], object]) -> int:

@@ -20,11 +20,16 @@ NOT_STRUCK = frozenset(
         "review.deliveries.cancel_plan",
         "review.deliveries.plan_redelivery",
         "review.destinations.add",
+        "review.ownership_rules._apply",
+        "review.ownership_rules.save_rules",
         "review.parked._as_decider",
+        "review.teams._once_named",
+        "review.teams.add_member",
+        "review.teams.remove_member",
     }
 )
 """Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; the end of
-what was never acknowledged, plans of redelivery, test events, and new destinations."""
+what was never acknowledged, plans of redelivery, test events; and what administrators set up."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",
