@@ -5,8 +5,6 @@ The old code inserts items without the new columns: the database fills them in.
 
 from django.db import migrations, models
 
-from ledger.rules.vocabulary import DecisionKind
-
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -33,10 +31,5 @@ class Migration(migrations.Migration):
             model_name="reviewitem",
             name="waiting_on_url",
             field=models.CharField(blank=True, db_default="", default="", max_length=2000),
-        ),
-        migrations.AlterField(
-            model_name="decision",
-            name="kind",
-            field=models.CharField(choices=[(kind, kind) for kind in DecisionKind], max_length=32),
         ),
     ]

@@ -23,6 +23,10 @@ DECISIONS = (
     "claim",
     "release",
     "take_over",
+    "hand_over",
+    "snooze",
+    "wake",
+    "wait_on",
     "note",
 )
 REFERENCES = (

@@ -6,7 +6,27 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-from ledger.rules.vocabulary import Effect, ReviewReason
+EFFECTS = ("read", "message", "payment", "deletion", "deployment", "write")
+REASONS = (
+    "unknown",
+    "no_lookup",
+    "adapter_failing",
+    "unresolved",
+    "several_matches",
+    "hash_mismatch",
+    "reversed",
+    "conflicting_evidence",
+    "not_idempotent",
+    "key_window_over",
+    "authority_refused",
+    "attempts_used_up",
+    "approval_required",
+    "approval_expired",
+    "arguments_changed",
+    "policy_changed",
+    "suspected_duplicate",
+    "sent_without_leave",
+)
 
 REFERENCES = (
     ("review_ownershipentry", "version_id", "review_ownershipversion"),
@@ -81,13 +101,13 @@ class Migration(migrations.Migration):
                 (
                     "reason",
                     models.CharField(
-                        blank=True, choices=[(reason, reason) for reason in ReviewReason], max_length=32
+                        blank=True, choices=[(reason, reason) for reason in REASONS], max_length=32
                     ),
                 ),
                 (
                     "effect",
                     models.CharField(
-                        blank=True, choices=[(effect, effect) for effect in Effect], max_length=16
+                        blank=True, choices=[(effect, effect) for effect in EFFECTS], max_length=16
                     ),
                 ),
                 (

@@ -30,7 +30,7 @@ WAITS_S: Mapping[str, float | tuple[float, ...]] = {
     "ledger.rules.deliveries:LONGEST_RETRY_AFTER_S": 0.1,  # 10 h: 360,000
     "ledger.rules.deliveries:NOT_SENT_WAIT_S": 0.1,  # 30 s: 300
     "ledger.deliveries.health:NOT_SENT_WAIT_S": 0.1,
-    "ledger.rules.deliveries:REST_FIRST_S": 0.05,  # 10 s: 200
+    "ledger.rules.deliveries:REST_FIRST_S": 0.05,  # 1 s: 20
     "ledger.rules.deliveries:REST_MOST_S": 0.2,  # 300 s: 1,500
     "ledger.client.transport:FIRST_WAIT_S": 0.02,  # 0.2 s: 10
     "ledger.client.transport:MOST_WAIT_S": 0.1,  # 5 s: 50
@@ -42,7 +42,8 @@ LIMITS_S: Mapping[str, float] = {
     "ledger.reconciliation.runner:LOOK_UP_S": 0.3,  # 15 s: 50
     "ledger.reconciliation.resend:SEND_S": 0.3,  # 15 s: 50
     "ledger.providers.pace:LONGEST_HOLD_S": 0.3,  # 30 s: 100
-    "ledger.deliveries.claiming:LEASE": 0.4,  # 45 s: 110
+    "ledger.deliveries.claiming:LEASE": 0.4,  # 8 s: 20
+    "ledger.deliveries.claiming:RENEWED_EVERY_S": 0.1,  # 2 s: 20
     "tests.crash.suite.worker:TRY_WITHIN_S": 0.3,  # 20 s for a whole try: 70
     "tests.crash.suite.agent:ANSWER_WITHIN_S": 0.3,  # the agent's own
     "tests.crash.suite.agent:CALL_WITHIN_S": 1.0,  # 10 s, the client's usual: 10

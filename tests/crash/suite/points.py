@@ -14,22 +14,28 @@ NOT_STRUCK = frozenset(
     {
         "ledger.reconciliation.apart.is_locked",
         "ledger.reconciliation.sweep._join",
+        "ledger.deliveries.claiming.renew",
         "ledger.deliveries.holding._ended",
         "ledger.deliveries.redelivering._run",
         "ledger.deliveries.testing.send_test",
+        "review.access._as_administrator_of_all",
+        "review.access.as_administrator",
         "review.deliveries.cancel_plan",
         "review.deliveries.plan_redelivery",
         "review.destinations.add",
         "review.ownership_rules._apply",
         "review.ownership_rules.save_rules",
         "review.parked._as_decider",
+        "review.presses.new_press",
+        "review.presses.use_press",
         "review.teams._once_named",
         "review.teams.add_member",
         "review.teams.remove_member",
     }
 )
-"""Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; the end of
-what was never acknowledged, plans of redelivery, test events; and what administrators set up."""
+"""Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; leases renewed
+while a try goes on, the end of what was never acknowledged, plans of redelivery, test events; what is asked of
+a person before a dangerous yes; and what administrators set up."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",

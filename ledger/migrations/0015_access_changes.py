@@ -14,7 +14,7 @@ WALL = migrations.RunSQL(
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ledger", "0013_escalation_index"),
+        ("ledger", "0014_escalation_index"),
     ]
 
     operations = [
