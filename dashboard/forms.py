@@ -93,7 +93,10 @@ class ApproveForm(DecisionForm):
 
 
 class EvidenceForm(DecisionForm):
-    """What a person's word rests on: their own note, the provider's reference, a look-up of the ledger."""
+    """What a person's word rests on: their own note, the provider's reference, a look-up of the ledger.
+
+    What must be typed comes first: that is where the cursor stands.
+    """
 
     reference = forms.CharField(
         required=False,
@@ -114,6 +117,7 @@ class EvidenceForm(DecisionForm):
         "What you saw, and where: recorded with your name as evidence.",
         missing="Type a reason: it is recorded with the decision.",
     )
+    field_order = ("what", "why", "reference", "look_up")
 
     def __init__(self, *args: Any, look_ups: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db.models import F
 
-from ledger.access import Grant, create_key
+from ledger.access import Grant
 from ledger.deliveries import add_destination, give_up, plan_redelivery
 from ledger.events import SYSTEM
 from ledger.models import Attempt, Delivery, Destination, Provider
@@ -138,7 +138,7 @@ class Deliveries:
             consumer.kill()
             consumer.start(secret)
         grant = Grant(scopes=["tool:*"], verbs=["ingest", "read"], days=1)
-        self.key_text = create_key(agent=people.agent, grant=grant)[0]
+        self.key_text = make.key_of(people.agent, grant)[0]
 
     def _destination(self, name: str, url: str) -> str:
         tenant_id = self.people.tenant.pk

@@ -17,7 +17,15 @@ from ledger.queries.parked import recorded_after_send
 from review import decisions
 from review.roles import Role
 from tests.ledger.ingest.cast import Cast
-from tests.ledger.ingest.conftest import api, cast, contract, own_database, same_database, server
+from tests.ledger.ingest.conftest import (
+    api,
+    cast,
+    contract,
+    own_database,
+    own_database_url,
+    same_database,
+    server,
+)
 from tests.ledger.ingest.steps import hash_of, post_dispatch, post_intent
 from tests.support.api import Api, slug_of
 from tests.support.cast import person

@@ -16,7 +16,15 @@ import pytest
 from ledger.models import Event, ParkedFact, Settlement
 from ledger.queries.invariants import findings
 from tests.ledger.ingest.cast import Cast
-from tests.ledger.ingest.conftest import api, cast, contract, own_database, same_database, server
+from tests.ledger.ingest.conftest import (
+    api,
+    cast,
+    contract,
+    own_database,
+    own_database_url,
+    same_database,
+    server,
+)
 from tests.ledger.ingest.steps import post_intent, sent_attempt
 from tests.support.api import Api
 

@@ -55,6 +55,6 @@ def test_accounts_and_entries_survive_the_change_of_their_columns() -> None:
         assert set(types_of_columns().values()) == {"numeric"}
         assert counted() == before
     finally:
-        migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("ledger"))
+        migrate(MigrationExecutor(connection).loader.graph.leaf_nodes())
     make.confirmed(people.key, run="nightly")
     assert list(findings()) == []

@@ -15,7 +15,7 @@ import pytest
 from django.test import Client
 
 from dashboard.templatetags.desk import in_words
-from ledger.access import Grant, create_key
+from ledger.access import Grant
 from ledger.lifecycle import open_run
 from ledger.models import Agent, ApiKey, Approval, Attempt, Event, Operation, Tenant, User
 from ledger.rules import authority
@@ -82,7 +82,7 @@ class Scene:
 def scene(people: Cast) -> Scene:
     ApiKey.objects.update(revoked_at=database_clock())  # of the agent's keys the best one speaks: have one
     grant = Grant(scopes=["tool:*", "target:*"], verbs=["ingest", "read"], days=90)
-    secret, key = create_key(agent=people.agent, grant=grant)
+    secret, key = make.key_of(people.agent, grant)
     made = Scene(people, key, secret)
     made.publish()
     return made

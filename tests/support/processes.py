@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import psutil
@@ -30,6 +30,12 @@ def wait_until(condition: Callable[[], bool], *, within_s: float, what: str) -> 
     while not condition():
         assert time.monotonic() < give_up_at, f"not within {within_s:.0f} s: {what}"
         time.sleep(0.05)
+
+
+def still_running(processes: Iterable[psutil.Process], *, within_s: float) -> list[psutil.Process]:
+    """Those that have not ended by then. One that has and is not buried yet is nobody's any more."""
+    _, there = psutil.wait_procs(processes, timeout=within_s)
+    return [process for process in there if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 def is_stopped(pid: int) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -11,7 +10,7 @@ from psycopg import sql
 from dashboard.management.demo import wire
 from dashboard.management.demo.state import Secrets
 from ledger.management.command import Exit
-from tests.support.processes import RunningLedger, wait_until
+from tests.support.processes import RunningLedger, still_running, wait_until
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
@@ -82,8 +81,7 @@ def test_a_minute_of_the_demo_and_a_second_start(ledger_home_directory: Path) ->
         demo = ledger.child("demo")
         its_children = demo.children()
         demo.kill()
-        _, alive = psutil.wait_procs([demo, *its_children], timeout=GONE_WITHIN_S)
-        assert alive == []
+        assert still_running([demo, *its_children], within_s=GONE_WITHIN_S) == []
         wait_until(
             lambda: ledger.said().count("Sign in at") == 2, within_s=WITHIN_S, what="the demo started again"
         )
@@ -91,7 +89,7 @@ def test_a_minute_of_the_demo_and_a_second_start(ledger_home_directory: Path) ->
         before = count_of("ledger_operation", ledger)
         running = ledger.children()
         assert ledger.stop() == 0
-        assert psutil.wait_procs(running, timeout=GONE_WITHIN_S)[1] == []
+        assert still_running(running, within_s=GONE_WITHIN_S) == []
 
         ledger.start("--demo")
         wait_until(

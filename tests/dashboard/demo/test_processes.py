@@ -19,7 +19,7 @@ from dashboard.management.demo.stories import BRIGHTWATER, FERNHILL, bank_transf
 from dashboard.management.demo.told import news
 from ledger.rules.states import Outcome
 from ledger.rules.webhooks import Told, cloud_event, headers, secret_text
-from tests.support.processes import wait_until
+from tests.support.processes import still_running, wait_until
 
 
 @pytest.fixture
@@ -87,8 +87,7 @@ def test_nobody_outlives_a_starter_that_is_killed(tmp_path: Path) -> None:
         children = psutil.Process(starter.pid).children()
         assert len(children) == 2
         starter.kill()
-    _, alive = psutil.wait_procs(children, timeout=5)
-    assert alive == []
+    assert still_running(children, within_s=5) == []
 
 
 def test_a_worker_that_dies_is_noticed_and_replaced() -> None:
