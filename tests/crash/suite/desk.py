@@ -20,6 +20,7 @@ from tests.crash.suite import letters
 from tests.crash.suite.agent import Journal
 from tests.crash.suite.children import Line
 from tests.crash.suite.injection import Injector
+from tests.crash.suite.tenants import DECIDING
 
 WHY = "checked at the provider"
 FEW_TRIES = 3
@@ -150,18 +151,25 @@ class _Desk:
         return "; ".join(said)
 
     def _press(self, kind: str, item_id: str, truth: Truth) -> str:
-        """By the first person and, where two are needed, by the second one too."""
-        pressed = []
-        for name in ("first", "second") if kind.startswith(BY_TWO) else ("first",):
+        """By the first who may and, where two are needed, by the next one too: whoever corrected something
+        dangerous does not approve it."""
+        said: list[str] = []
+        wanted = 2 if kind.startswith(BY_TWO) else 1
+        for name in DECIDING:
             by = User.objects.get(username=f"{name}-{self.slug}")
             try:
                 decided = press_named(kind, truth)(by, item_id)
+            except NotPermitted:
+                said.append(f"{kind} refused: NotPermitted")
+                continue
             except REFUSALS as refused:
-                pressed.append(f"{kind} refused: {getattr(refused, 'code', type(refused).__name__)}")
+                said.append(f"{kind} refused: {getattr(refused, 'code', type(refused).__name__)}")
                 break
             self.journal.write(said="decided", decision=decided.decision.pk, kind=kind)
-            pressed.insert(0, f"pressed {kind}")
-        return ", ".join(pressed)
+            said.insert(0, f"pressed {kind}")
+            if len(said) >= wanted and said[wanted - 1].startswith("pressed"):
+                break
+        return ", ".join(said)
 
     def _open(self) -> Any:
         return ReviewItem.objects.filter(tenant_id=self.tenant_id, closed_at=None).select_related("operation")

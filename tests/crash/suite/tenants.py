@@ -23,7 +23,8 @@ from review.roles import PERMISSIONS, Role
 from tests.crash.suite.plan import Plan, PlannedOperation
 
 CALM = {"dispatch_timeout_s": 30, "approval_ttl_s": 600}
-PEOPLE = {"owner": Role.APPROVER, "first": Role.APPROVER, "second": Role.APPROVER, "admin": Role.ADMIN}
+DECIDING = ("first", "second", "third")
+PEOPLE = {"owner": Role.APPROVER, **dict.fromkeys(DECIDING, Role.APPROVER), "admin": Role.ADMIN}
 
 
 @dataclass(frozen=True)
