@@ -48,7 +48,8 @@ class Ended:
 
 
 def record_ends(ends: Iterable[Ended]) -> dict[str, DeliveryState]:
-    """Record tries, each for itself, in one transaction. Returns the state of each delivery afterwards."""
+    """Record tries, each for itself and once, in one transaction: whoever lost the answer to a commit asks
+    again. Returns the state of each delivery afterwards."""
     require_transaction()
     by_age = sorted(ends, key=lambda ended: (ended.claim.delivery_id, ended.claim.epoch))
     operations = _locked_operations({ended.claim.operation_id for ended in by_age})
@@ -56,7 +57,8 @@ def record_ends(ends: Iterable[Ended]) -> dict[str, DeliveryState]:
     now = database_clock()
     for delivery in deliveries.values():
         delivery.operation = operations[delivery.operation_id]
-    _write_ends(by_age, now)
+    new = _write_ends(by_age, now)
+    by_age = [ended for ended in by_age if ended.claim.try_id in new]
     received = _plainly_received(by_age, deliveries)
     acknowledge_received(received, actor=SENDER, now=now)
     told = {delivery.pk for delivery in received}
@@ -176,14 +178,17 @@ _WRITE_ENDS = """
         AS ended (id, ended_as, sent_headers, status, answer_headers, answer_head, answer_cut, detail,
                   took_ms)
     WHERE made.id = ended.id AND made.ended_at IS NULL
+    RETURNING made.id
 """
 
 
-def _write_ends(ends: Sequence[Ended], now: datetime) -> None:
+def _write_ends(ends: Sequence[Ended], now: datetime) -> set[int]:
+    """Returns the tries that had no end yet."""
     rows = [_end_row(ended) for ended in ends]
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     with connection.cursor() as cursor:
         cursor.execute(_WRITE_ENDS, {"now": now, **columns})
+        return {try_id for (try_id,) in cursor.fetchall()}
 
 
 def _end_row(ended: Ended) -> dict[str, Any]:

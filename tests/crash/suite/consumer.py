@@ -243,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
 
     def _acknowledge(self, place: Place, event: Event, *, duplicate: bool) -> None:
-        """Where it is not answered, the ledger sends the message again."""
+        """Where it is not answered, or the ledger was struck, the message comes again."""
         said = {"webhook_id": event.webhook_id, "duplicate": duplicate}
         url = f"{self.orders.ledger_url}/api/v1/deliveries/{event.delivery_id}/ack"
         try:
@@ -252,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if answer.status_code == 200:
             self.books.execute("INSERT INTO acknowledged VALUES (?, ?)", (self.place, event.delivery_id))
-        elif answer.status_code not in {429, 503}:
+        elif answer.status_code < 500 and answer.status_code != 429:
             self._note_wrong(f"an acknowledgement was answered {answer.status_code}: {answer.text[:200]}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,26 @@ def test_the_schedule_ends_in_a_dead_letter_with_its_owner(people: Cast, books: 
     make_due()
     assert claimed() == []
     all_is_well()
+
+
+@pytest.mark.parametrize("end", TryEnd)
+@pytest.mark.parametrize("many", [1, 3])
+def test_the_end_of_a_try_that_is_recorded_again_counts_once(
+    people: Cast, books: Destination, end: TryEnd, many: int
+) -> None:
+    """The commit was done, and the connection lost before anybody heard of it."""
+    told(people, many)
+    ends = [Ended(claim, Posted(end)) for claim in claimed(many)]
+    first = durable(lambda: record_ends(ends))
+    before = all_of_them()
+    assert durable(lambda: record_ends(ends)) == first
+    assert all_of_them() == before
+    all_is_well()
+
+
+def all_of_them() -> list[tuple[dict[str, Any], list[str]]]:
+    """Each delivery, with its history."""
+    return [(vars(one) | {"_state": None}, lines_of(one)) for one in Delivery.objects.order_by("pk")]
 
 
 def test_where_nothing_was_sent_it_stays_pending(people: Cast, books: Destination) -> None:
