@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from django.db.models import Max
+from django.db.models import Max, Q, QuerySet
 
 from ledger.models import Agent, Approval, Attempt, PolicySnapshot, Vote
 from ledger.policies import InForce, hiding_too, rule_changes, rule_in_force, rule_of, rule_since
@@ -130,6 +130,12 @@ def unused_generation(operation_id: str) -> int:
     """A generation that no send shows and no vote promises: other arguments never go under a known key."""
     votes = Vote.objects.filter(attempt__operation_id=operation_id).aggregate(newest=Max("generation"))
     return max(newest_generation(operation_id), int(votes["newest"] or 0)) + 1
+
+
+def standing_votes() -> QuerySet[Vote]:
+    """Votes that may still lead to a send: in a round under way, or in an approval that waits to be used."""
+    waiting = Q(approval__used_at=None, approval__voided_at=None)
+    return Vote.objects.filter(Q(approval=None) | waiting, voided_at=None)
 
 
 def open_votes(attempt: Attempt, now: datetime) -> list[Vote]:

@@ -19,9 +19,8 @@ from ledger.models import Destination, Tenant, User
 from ledger.rules.deliveries import PauseReason
 from ledger.rules.names import name_problem, scope_problem, url_problem
 from ledger.transactions import database_clock, durable
-from review.door import NotVisible, missing_right
+from review.door import enter_tenant, require_administrator
 from review.queries.destinations import enter_destination, newest_secret
-from review.rights import rights_of
 
 T = TypeVar("T")
 
@@ -59,12 +58,8 @@ class Added:
 
 def add(user: User, wanted: Wanted) -> Added:
     """Raises `BadDestination` besides."""
-    tenant = Tenant.objects.filter(slug=wanted.tenant).first()
-    rights = rights_of(user, tenant) if tenant is not None else None
-    if tenant is None or rights is None or not rights.view:
-        raise NotVisible(wanted.tenant)
-    if not rights.administer:
-        raise missing_right(tenant, "administer")
+    tenant, rights = enter_tenant(user, wanted.tenant)
+    require_administrator(tenant, rights)
     _check(wanted)
     try:
         http.check_address(wanted.url)
@@ -112,15 +107,14 @@ def rotate_secret(user: User, destination_id: str, *, overlap: timedelta, replac
 def send_test(user: User, destination_id: str) -> None:
     """Post one signed test event now; how it ended stands among the changes. Outside any transaction: it
     waits for an answer."""
-    destination = require_administrator(user, destination_id)
+    destination = administered(user, destination_id)
     deliveries.send_test(destination=destination, actor=operator_actor(user))
 
 
-def require_administrator(user: User, destination_id: str) -> Destination:
+def administered(user: User, destination_id: str) -> Destination:
     """The destination, where this person administers its tenant."""
     destination, rights = enter_destination(user, destination_id)
-    if not rights.administer:
-        raise missing_right(destination.tenant, "administer")
+    require_administrator(destination.tenant, rights)
     return destination
 
 
@@ -150,7 +144,7 @@ def _as_administrator(user: User, destination_id: str, work: Callable[[Destinati
     """Its row is locked, so that of two presses one is told that it came second."""
 
     def press() -> T:
-        destination = require_administrator(user, destination_id)
+        destination = administered(user, destination_id)
         locked = Destination.objects.select_for_update(no_key=True).get(pk=destination.pk)
         return work(locked, database_clock())
 

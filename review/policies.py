@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from ledger.access import note_access
+from ledger.approvals import standing_votes
 from ledger.models import Attempt, ReviewItem, Tenant, User, Vote
 from ledger.policies import current_snapshot, policy_of, publish_policy
 from ledger.rules.canonical import MalformedJson, canonical_bytes, content_hash, read_json
@@ -142,9 +143,7 @@ def _open_work(tenant: Tenant) -> tuple[list[Attempt], list[Attempt]]:
 
 
 def _votes_on(attempts: list[Attempt]) -> QuerySet[Vote]:
-    standing = Q(approval=None) | Q(approval__used_at=None, approval__voided_at=None)
-    votes = Vote.objects.filter(standing, attempt__in=attempts, voided_at=None)
-    return votes.select_related("attempt", "approval")
+    return standing_votes().filter(attempt__in=attempts).select_related("attempt", "approval")
 
 
 def _hash(policy: Policy, tool: str) -> str | None:

@@ -21,7 +21,7 @@ from dashboard.http import Request, go_to, page, page_or_part
 from ledger.models import User
 from review import access
 from review.access import AccessRefused
-from review.door import NotPermitted, missing_right
+from review.door import NotPermitted, require_administrator
 from review.queries import NotVisible
 from review.queries.access import PersonPage, access_page, own_rights, person_page
 from review.queries.charge import in_charge
@@ -61,8 +61,7 @@ def person(request: Request, slug: str, person_id: int) -> HttpResponse:
 @tells_who_is_in_charge
 def add_person(request: Request, slug: str) -> HttpResponse:
     charge = in_charge(request.user, slug)
-    if not charge.rights.administer:
-        raise missing_right(charge.tenant, "administer")
+    require_administrator(charge.tenant, charge.rights)
     form = AddPersonForm(request.POST or None, roles=tuple(Role))
     if request.method == "POST" and form.is_valid():
         typed = form.cleaned_data
@@ -89,8 +88,7 @@ def press_person(request: Request, slug: str, person_id: int, kind: str) -> Http
     found = person_page(request.user, slug, person_id)
     if request.method != "POST":
         return _ask(request, found, kind, FORMS[kind](found, None))
-    if not found.charge.rights.administer:
-        raise missing_right(found.charge.tenant, "administer")
+    require_administrator(found.charge.tenant, found.charge.rights)
     form = FORMS[kind](found, request.POST)
     if not form.is_valid():
         return _ask(request, found, kind, form, status=422)

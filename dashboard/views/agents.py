@@ -22,7 +22,7 @@ from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
 from review import agents
 from review.agents import AgentRefused, NewKey
-from review.door import missing_right
+from review.door import require_administrator
 from review.queries.agents import AgentPage, agent_page, agents_page, possible_owners
 from review.queries.charge import in_charge
 from review.queries.delivery_values import PressView
@@ -61,8 +61,7 @@ def agent(request: Request, slug: str, agent_id: int) -> HttpResponse:
 @tells_who_is_in_charge
 def add_agent(request: Request, slug: str) -> HttpResponse:
     charge = in_charge(request.user, slug)
-    if not charge.rights.administer:
-        raise missing_right(charge.tenant, "administer")
+    require_administrator(charge.tenant, charge.rights)
     form = AgentForm(request.POST or None, owners=possible_owners(charge.tenant))
     if request.method == "POST" and form.is_valid():
         typed = form.cleaned_data
@@ -146,8 +145,7 @@ def _pressed(
     """GET opens the form; POST has it done. A new key stands in the answer: a redirect could not show it."""
     if request.method != "POST":
         return _ask(request, found, asking)
-    if not found.charge.rights.administer:
-        raise missing_right(found.charge.tenant, "administer")
+    require_administrator(found.charge.tenant, found.charge.rights)
     if not asking.form.is_valid():
         return _ask(request, found, asking, status=422)
     slug, agent_id = found.charge.tenant.slug, found.row.agent_id

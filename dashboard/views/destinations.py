@@ -97,7 +97,7 @@ def press_destination(request: Request, destination_id: str, kind: str) -> HttpR
         return _ask(request, found, kind, FORMS[kind](initial=initial))
     form = FORMS[kind](request.POST)
     try:
-        destinations.require_administrator(request.user, destination_id)
+        destinations.administered(request.user, destination_id)
         if not form.is_valid():
             found = destination_page(request.user, destination_id)
             return _ask(request, found, kind, form, status=422)

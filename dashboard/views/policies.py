@@ -15,7 +15,7 @@ from dashboard.filters import one_value
 from dashboard.http import Request, go_to, page
 from dashboard.policy_forms import PolicyForm
 from review import policies
-from review.door import missing_right
+from review.door import require_administrator
 from review.policies import DryRun, PolicyRefused
 from review.queries import BadFilter
 from review.queries.charge import in_charge
@@ -56,8 +56,7 @@ def publish_policy(request: Request, slug: str) -> HttpResponse:
     """GET shows the document in force to be edited; the first POST says what it would change, the second one
     publishes exactly what was checked."""
     charge = in_charge(request.user, slug)
-    if not charge.rights.administer:
-        raise missing_right(charge.tenant, "administer")
+    require_administrator(charge.tenant, charge.rights)
     if request.method != "POST":
         initial = {"document": document_in_force(charge.tenant)}
         return _shown(request, {"form": PolicyForm(initial=initial), "charge": charge})

@@ -63,10 +63,7 @@ def lapsed_approval(case: Case, attempt: Attempt) -> ApprovalFacts | None:
 
 def _standing(attempt: Attempt) -> list[Vote]:
     """The votes of the round under way and of the approval that waits to be used, oldest first."""
-    votes = attempt.votes.filter(voided_at=None, approval=None) | attempt.votes.filter(
-        approval__used_at=None, approval__voided_at=None, approval__isnull=False
-    )
-    return list(votes.order_by("at", "pk"))
+    return list(approvals.standing_votes().filter(attempt=attempt).order_by("at", "pk"))
 
 
 def _cause(case: Case, attempt: Attempt, vote: Vote) -> VoidCause | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import F, Q, QuerySet
 
+from ledger.approvals import standing_votes
 from ledger.events import Actor
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_operation
@@ -57,12 +58,8 @@ def withdraw(leaving: Leaving, *, tenant_id: int, actor: Actor) -> Withdrawn:
 
 
 def votes_standing(person: User, tenant_id: int) -> QuerySet[Vote]:
-    """The votes of this person that may still lead to a send: in a round under way, or in an approval that
-    waits."""
-    waiting = Q(approval__used_at=None, approval__voided_at=None)
-    return Vote.objects.filter(
-        Q(approval=None) | waiting, tenant_id=tenant_id, approver=person, voided_at=None
-    )
+    """The votes of this person that may still lead to a send."""
+    return standing_votes().filter(tenant_id=tenant_id, approver=person)
 
 
 def items_in_hand(person: User, tenant_id: int) -> QuerySet[ReviewItem]:

@@ -7,7 +7,7 @@ from review.access import why_not_give
 from review.door import right_needed
 from review.queries.delivery_values import PressView
 from review.rights import Rights, stored_rights
-from review.roles import Role, roles_of
+from review.roles import roles_of
 
 
 def presses_of(
@@ -40,12 +40,6 @@ def presses_of(
         ),
         _switch(person, no_right, ends),
     )
-
-
-def roles_to_give(person: User, tenant: Tenant) -> tuple[Role, ...]:
-    """The roles this person has not."""
-    held = roles_of(stored_rights(person, tenant))
-    return tuple(role for role in Role if role not in held)
 
 
 def _switch(person: User, no_right: str, ends: str) -> PressView:

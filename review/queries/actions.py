@@ -155,5 +155,8 @@ def granting_words(administrators: tuple[str, ...], asker: str) -> str:
         return "Nobody administers this tenant yet."
     others = [name for name in administrators if name != asker]
     if not others:
-        return "Only you administer this tenant, so it is yours to give."
+        return (
+            "Only you administer this tenant, and nobody gives rights to themselves: "
+            "add another administrator."
+        )
     return f"It is granted by {listed(others)}."

@@ -313,8 +313,3 @@ def queue_of(*rows: QueueRow, **changes: object) -> QueuePage:
         as_of=NOW,
     )
     return replace(page, **changes)  # type: ignore[arg-type]
-
-
-def busy_queue() -> QueuePage:
-    states = (State.UNKNOWN, State.MANUAL_REVIEW, State.UNKNOWN, State.MANUAL_REVIEW, State.MANUAL_REVIEW)
-    return queue_of(*(row(number, state) for number, state in enumerate(states, 1)), next_cursor="c1")

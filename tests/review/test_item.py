@@ -197,6 +197,9 @@ class TestThenAndNow:
         assert budget(limited) == ("at most 10 tool calls", "9 of 10 tool calls left")
 
 
+NOT_TO_ONESELF = "and nobody gives rights to themselves: add another administrator."
+
+
 class TestButtons:
     def test_who_sees_only_is_told_why_and_who_grants(self, people: Cast) -> None:
         for user in people.not_deciding:
@@ -209,7 +212,7 @@ class TestButtons:
         attempt = make.for_a_person(people.key)
         for user, grants in (
             (people.viewer, "It is granted by admin."),
-            (people.admin, "Only you administer this tenant, so it is yours to give."),
+            (people.admin, f"Only you administer this tenant, {NOT_TO_ONESELF}"),
         ):
             assert action(page_of(user, attempt), DecisionKind.REJECT).why_disabled[0].endswith(grants)
 
