@@ -42,7 +42,6 @@ def standing_of(tenant_id: int, *, delivers: bool) -> dict[str, Any]:
         "items": _items(tenant_id),
         "letters": _letters(tenant_id) if delivers else [],
         "moved": sorted(operations.values_list("operation_key", "event_count", "outcome")),
-        "known": sorted(operations.values_list("operation_key", flat=True)),
         "live": [f"{a.operation.operation_key} #{a.number} {a.state} {a.reason}" for a in attempts],
     }
 
