@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ledger.management.command import Answer, Exit, LedgerCommand, Stopped
+from ledger.management.local.home import CHECKOUT
 
 SUITE = "tests.crash.suite.conductor"
 PLANTED = "tests.crash.suite.planted"
+TALLY = "tests.crash.suite.tally"
 
 
 class Command(LedgerCommand):
@@ -29,6 +31,12 @@ class Command(LedgerCommand):
             action="store_true",
             help="test the suite: every plant must be red, and without one green",
         )
+        parser.add_argument(
+            "--tally",
+            type=Path,
+            metavar="FILE",
+            help="count into this file, beside earlier runs of the same commit, and skip their seeds",
+        )
         parser.add_argument("--no-keep", action="store_true", help="do not keep failing plans in the corpus")
 
     def answer(self, **options: Any) -> Answer:
@@ -36,6 +44,18 @@ class Command(LedgerCommand):
             raise Stopped(Exit.REFUSED, "This kills processes: it is not for production.")
         if not _is_there(SUITE):
             raise Stopped(Exit.REFUSED, "The tests are not installed.", mend="Run it in a checkout.")
+        if options["tally"] and (options["planted"] or options["plant"] or options["replay"]):
+            raise Stopped(
+                Exit.USAGE, "A tally counts random schedules of the product as it is, nothing else."
+            )
+        tally = import_module(TALLY)
+        try:
+            found = self._found(tally.at(options["tally"], CHECKOUT) if options["tally"] else None, options)
+        except tally.TallyRefused as refused:
+            raise Stopped(Exit.CONFLICT, str(refused)) from refused
+        return Answer(found.as_text(), found.as_data(), Exit.FAULT_FOUND if found.red else Exit.OK)
+
+    def _found(self, tally: Any, options: dict[str, Any]) -> Any:
         conductor = import_module(SUITE)
         wish = conductor.Wish(
             schedules=options["schedules"] or (12 if options["planted"] else 2000),
@@ -43,12 +63,12 @@ class Command(LedgerCommand):
             lanes=options["lanes"],
             replay=options["replay"],
             planted=options["plant"],
+            tally=tally,
             keep=not options["no_keep"],
             show_all=options["verbosity"] > 1,
             say=self.stderr.write,
         )
-        found = import_module(PLANTED).try_plants(wish) if options["planted"] else conductor.run(wish)
-        return Answer(found.as_text(), found.as_data(), Exit.FAULT_FOUND if found.red else Exit.OK)
+        return import_module(PLANTED).try_plants(wish) if options["planted"] else conductor.run(wish)
 
 
 def _is_there(module: str) -> bool:

@@ -24,6 +24,7 @@ from tests.crash.suite.plants import plant
 from tests.crash.suite.points import POINTS
 from tests.crash.suite.schedule import Result
 from tests.crash.suite.table import Run
+from tests.crash.suite.tally import Tally
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 EMPTY_EVERY = 50
@@ -34,27 +35,31 @@ ENOUGH_FOR_EVERY_POINT = 250
 
 @dataclass(frozen=True)
 class Wish:
-    """What a run is to do."""
+    """What a run is to do. `tally`: where it counts, beside the runs of the same tree before it."""
 
     schedules: int = 300
     seed: int = 1
     lanes: int = 4
     replay: Path | None = None
     planted: str = ""
+    tally: Tally | None = None
     corpus: Path = CORPUS
     keep: bool = True
     show_all: bool = False
     say: Callable[[str], None] = print
 
 
-def plans_for(wish: Wish) -> Iterator[Plan]:
-    """The corpus first, then one plan after the other from the seed."""
+def plans_for(wish: Wish, counted: frozenset[int] = frozenset()) -> Iterator[Plan]:
+    """The corpus first, then one plan after the other from the seed; into a tally these alone, and none whose
+    seed is counted there."""
     if wish.replay is not None:
         plan = plan_from(wish.replay.read_text())
         yield from (plan for _ in range(wish.schedules))
         return
-    yield from (plan_from(path.read_text()) for path in sorted(wish.corpus.glob("*.json")))
-    yield from (plan_of(seed) for seed in range(wish.seed, wish.seed + wish.schedules))
+    if wish.tally is None:
+        yield from (plan_from(path.read_text()) for path in sorted(wish.corpus.glob("*.json")))
+    seeds = range(wish.seed, wish.seed + wish.schedules)
+    yield from (plan_of(seed) for seed in seeds if seed not in counted)
 
 
 def run(wish: Wish) -> Run:
@@ -68,7 +73,9 @@ class _Conductor:
     def __init__(self, wish: Wish, directory: Path) -> None:
         self.wish, self.directory = wish, directory
         self.run_so_far = Run(wish.seed, wish.lanes)
+        self.counted = wish.tally.counted_into(self.run_so_far) if wish.tally else frozenset[int]()
         self.boards = [Board() for _ in range(wish.lanes)]
+        self.strikes_told: Counter[tuple[str, str]] = Counter()
         self.lanes: list[Child] = []
 
     def run(self) -> Run:
@@ -79,7 +86,7 @@ class _Conductor:
         for child in self.lanes:
             child.fork()
         try:
-            self._hand_out(plans_for(self.wish))
+            self._hand_out(plans_for(self.wish, self.counted))
             if self.wish.replay is None and self.wish.schedules >= ENOUGH_FOR_EVERY_POINT:
                 self.run_so_far.all_points_wanted = True
                 self._aim_at_what_is_left()
@@ -126,7 +133,11 @@ class _Conductor:
             raise RuntimeError(said["error"] + said["trace"])
         result = Result(**said["done"]["result"])
         self.run_so_far.add(result)
-        self._count_strikes(said["done"]["restarts"])
+        strikes = self._new_strikes()
+        self.run_so_far.strikes += strikes
+        self.run_so_far.restarts += said["done"]["restarts"]
+        if self.wish.tally is not None:
+            self.wish.tally.add(said["done"]["result"], strikes, said["done"]["restarts"])
         if result.faults:
             self._keep(result, plan_from(said["done"]["plan"]))
         elif self.wish.show_all:
@@ -135,9 +146,10 @@ class _Conductor:
                 + "\n".join(result.log)
             )
 
-    def _count_strikes(self, restarts: int) -> None:
-        self.run_so_far.strikes = sum((board.strikes() for board in self.boards), Counter())
-        self.run_so_far.restarts += restarts
+    def _new_strikes(self) -> Counter[tuple[str, str]]:
+        """Those of all lanes since the last schedule ended."""
+        before, self.strikes_told = self.strikes_told, sum((b.strikes() for b in self.boards), Counter())
+        return self.strikes_told - before
 
     def _keep(self, result: Result, plan: Plan) -> None:
         """Say what went wrong, and keep the plan for the next run."""

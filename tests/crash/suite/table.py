@@ -25,11 +25,13 @@ KINDS_OF_FAULT = {
 
 @dataclass
 class Run:
-    """Everything a run has counted so far."""
+    """Everything a run has counted so far. `schedules_before`: so many of them were counted by earlier runs,
+    into its tally."""
 
     seed: int
     lanes: int
     schedules: int = 0
+    schedules_before: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     zombies: Counter[str] = field(default_factory=Counter)
@@ -63,6 +65,7 @@ class Run:
             "seed": self.seed,
             "lanes": self.lanes,
             "schedules": self.schedules,
+            "of_earlier_runs": self.schedules_before,
             **self.counts,
             "strikes": sum(self.strikes.values()),
             "strikes_by_kind": {kind: self._by_kind(kind) for kind in KINDS},
@@ -74,9 +77,12 @@ class Run:
             "never_hit": self.never_hit,
             "red_seeds": self.red_seeds,
             "wall_s": round(self.wall_s, 1),
-            "wall_s_per_schedule": round(self.wall_s / max(1, self.schedules), 3),
-            "cpu_s_per_schedule": round(self.cpu_s / max(1, self.schedules), 3),
+            "wall_s_per_schedule": self._per_schedule(self.wall_s),
+            "cpu_s_per_schedule": self._per_schedule(self.cpu_s),
         }
+
+    def _per_schedule(self, seconds: float) -> float:
+        return round(seconds / max(1, self.schedules - self.schedules_before), 3)
 
     def _by_kind(self, kind: str) -> int:
         return sum(count for (_, found), count in self.strikes.items() if found == kind)

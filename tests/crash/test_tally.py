@@ -1,0 +1,63 @@
+"""A tally adds up what several runs of one commit have counted, and takes nothing of another's."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from tests.crash.suite.conductor import Wish, plans_for
+from tests.crash.suite.schedule import Result
+from tests.crash.suite.table import Run
+from tests.crash.suite.tally import Tally, TallyRefused, tree_at
+
+
+def told(seed: int, *faults: str) -> dict[str, object]:
+    found = [{"kind": kind, "detail": "what"} for kind in faults]
+    result = Result(seed, "intent.answer", 1.0, found, {"operations": 2}, {"agent": 1}, 0.5, ["a log"])
+    return asdict(result)
+
+
+def test_two_runs_add_up_although_the_first_was_cut_off_in_a_line(tmp_path: Path) -> None:
+    tally = Tally(tmp_path / "tally", "a1")
+    assert tally.counted_into(Run(1, 2)) == frozenset()
+    tally.add(told(7), Counter({("intent.answer", "kill"): 2}), restarts=1)
+    tally.add(told(9, "stuck"), Counter({("intent.answer", "lost"): 1}), restarts=0)
+    with tally.path.open("a") as file:
+        file.write('{"result": {"se')
+    Tally(tally.path, "a1").counted_into(Run(1, 2))
+    tally.add(told(8), Counter({("intent.answer", "kill"): 1}), restarts=0)
+
+    run = Run(1, 2)
+    assert tally.counted_into(run) == {7, 8, 9}
+    assert run.strikes == {("intent.answer", "kill"): 3, ("intent.answer", "lost"): 1}
+    assert (run.schedules, run.schedules_before, run.restarts, run.red_seeds) == (3, 3, 1, [9])
+    assert (run.counts, run.zombies, run.wrong) == ({"operations": 6}, {"agent": 3}, {"stuck": 1})
+    assert run.red
+
+
+def test_the_counts_of_another_tree_are_not_mixed_in(tmp_path: Path) -> None:
+    Tally(tmp_path / "tally", "a1").counted_into(Run(1, 2))
+    with pytest.raises(TallyRefused, match="is of a1, this is b2"):
+        Tally(tmp_path / "tally", "b2").counted_into(Run(1, 2))
+
+
+def test_a_tree_has_a_name_only_while_it_is_as_committed(tmp_path: Path) -> None:
+    with pytest.raises(TallyRefused, match="git checkout"):
+        tree_at(tmp_path)
+    by = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (("init", "-q"), (*by, "commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run([shutil.which("git") or "git", "-C", tmp_path, *words], check=True)
+    assert len(tree_at(tmp_path)) == 40
+    (tmp_path / "new").touch()
+    with pytest.raises(TallyRefused, match="changes"):
+        tree_at(tmp_path)
+
+
+def test_seeds_that_are_counted_are_not_run_again(tmp_path: Path) -> None:
+    wish = Wish(schedules=5, seed=3, tally=Tally(tmp_path / "tally", "a1"))
+    assert [plan.seed for plan in plans_for(wish, frozenset({4, 6, 99}))] == [3, 5, 7]
