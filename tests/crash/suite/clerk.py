@@ -71,12 +71,12 @@ def _judge(command: dict[str, Any], _urls: Urls) -> Any:
 
 def _check_everything(_command: dict[str, Any], _urls: Urls) -> list[str]:
     """The whole fsck, over all tenants and the database itself."""
-    _leave_one_of_those_alike()
+    leave_one_of_those_alike()
     found = run_fsck(FsckForm.WHOLE).findings
     return [f"{finding.invariant} {finding.subject_id}: {finding.detail}" for finding in found]
 
 
-def _leave_one_of_those_alike() -> None:
+def leave_one_of_those_alike() -> None:
     """Whoever decides and has nothing of their own sees the numbers that the agent's owner sees: their pages
     are not counted again, which is most of what the whole fsck costs."""
     items = ReviewItem.objects.filter(Q(owner=OuterRef("user")) | Q(claimed_by=OuterRef("user")))
