@@ -58,18 +58,45 @@ def append(
 def append_all(events: Iterable[Event]) -> None:
     """Write many at once, each made by `next_event` from its operation, in the order they were made."""
     require_transaction()
-    written = Event.objects.bulk_create(events)
+    written = list(events)
     operations = {event.operation_id: event.operation for event in written}
-    heads = [(one.pk, one.event_count, one.head_hash) for one in operations.values()]
-    if heads:
-        with connection.cursor() as cursor:
-            cursor.execute(_MOVE_HEADS, list(map(list, zip(*heads, strict=True))))
+    columns = {name: [getattr(event, name) for event in written] for name in _COLUMNS}
+    heads = {
+        name: [getattr(one, name) for one in operations.values()] for name in ("event_count", "head_hash")
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_APPEND, {**columns, **heads, "operations": list(operations)})
 
 
-_MOVE_HEADS = """
-    UPDATE ledger_operation operation SET event_count = moved.event_count, head_hash = moved.head_hash
-    FROM unnest(%s::text[], %s::int[], %s::text[]) AS moved (id, event_count, head_hash)
-    WHERE operation.id = moved.id
+_COLUMNS = (
+    *(
+        "id",
+        "tenant_id",
+        "operation_id",
+        "attempt_id",
+        "sequence",
+        "kind",
+        "actor_kind",
+        "actor",
+        "body",
+        "at",
+    ),
+    *("previous_hash", "hash"),
+)
+
+_APPEND = """
+    WITH moved AS (
+        UPDATE ledger_operation operation SET event_count = head.event_count, head_hash = head.head_hash
+        FROM unnest(%(operations)s::text[], %(event_count)s::int[], %(head_hash)s::text[])
+            AS head (id, event_count, head_hash)
+        WHERE operation.id = head.id
+    )
+    INSERT INTO ledger_event (id, tenant_id, operation_id, attempt_id, sequence, kind, actor_kind, actor,
+                              body, at, previous_hash, hash, written_in)
+    SELECT event.*, pg_current_xact_id()
+    FROM unnest(%(id)s::text[], %(tenant_id)s::bigint[], %(operation_id)s::text[], %(attempt_id)s::text[],
+                %(sequence)s::int[], %(kind)s::text[], %(actor_kind)s::text[], %(actor)s::text[],
+                %(body)s::text[], %(at)s::timestamptz[], %(previous_hash)s::text[], %(hash)s::text[]) AS event
 """
 
 

@@ -10,8 +10,8 @@ import os
 import re
 import ssl
 import threading
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,7 @@ __all__ = [
 
 MOST_BYTES = 65_536
 IDLE_S = 30.0
-MOST_CONNECTIONS, MOST_IDLE = 256, 64
-"""More than a process ever has under way, so that hanging requests keep no other from dialling."""
+MOST_IDLE = 64
 NO_PORTS_OF_HTTP = frozenset(
     (
         *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103),
@@ -128,13 +127,9 @@ class GuardedClient:
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self._total_s = total_s
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=ssl_context or httpx.create_ssl_context(),
-            max_connections=MOST_CONNECTIONS,
-            max_keepalive_connections=MOST_IDLE,
-            keepalive_expiry=IDLE_S,
-            network_backend=_CheckedDialling(tuple(map(ipaddress.ip_network, private_nets)), connect_s),
-        )
+        self._ssl_context = ssl_context or httpx.create_ssl_context()
+        self._dialling = _CheckedDialling(tuple(map(ipaddress.ip_network, private_nets)), connect_s)
+        self._idle = _Idle()
 
     def request(
         self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None, allow_http: bool
@@ -143,9 +138,13 @@ class GuardedClient:
         asked = _core_request(method, url, headers, content, allow_http=allow_http)
         remaining_s(error=OutOfTime)
         try:
-            with all_within(self._total_s), self._pool.stream(**asked) as answer:
+            with (
+                all_within(self._total_s),
+                self._connection(asked["url"].origin) as connection,
+                connection.stream(**asked) as answer,
+            ):
                 return _read(answer)
-        except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout) as error:
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             raise NotConnected(f"no connection: {_words(error)}") from error
         except httpcore.LocalProtocolError:
             # h11 quotes the offending value, which may be a secret
@@ -153,8 +152,63 @@ class GuardedClient:
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
             raise NoAnswer(f"no whole answer: {_words(error)}") from error
 
+    @contextmanager
+    def _connection(self, origin: httpcore.Origin) -> Iterator[httpcore.HTTPConnection]:
+        """One for this request alone. However many hang, none keeps another from dialling."""
+        connection = self._idle.take(origin) or httpcore.HTTPConnection(
+            origin, self._ssl_context, keepalive_expiry=IDLE_S, network_backend=self._dialling
+        )
+        try:
+            yield connection
+        finally:
+            self._idle.keep(connection)
+
     def close(self) -> None:
-        self._pool.close()
+        self._idle.close()
+
+
+class _Idle:
+    """Open connections that nobody uses. The pool of httpcore looks at every connection it has, under one
+    lock, at the beginning and end of each request: with sixty under way that costs more than the requests."""
+
+    def __init__(self) -> None:
+        self._by_age: list[httpcore.HTTPConnection] = []
+        self._lock = threading.Lock()
+
+    def take(self, origin: httpcore.Origin) -> httpcore.HTTPConnection | None:
+        """The one used last that is still good."""
+        while connection := self._pop(origin):
+            if not connection.has_expired():
+                return connection
+            connection.close()
+        return None
+
+    def _pop(self, origin: httpcore.Origin) -> httpcore.HTTPConnection | None:
+        with self._lock:
+            for place in reversed(range(len(self._by_age))):
+                if self._by_age[place].can_handle_request(origin):
+                    return self._by_age.pop(place)
+        return None
+
+    def keep(self, connection: httpcore.HTTPConnection) -> None:
+        """Unless it can carry no further request; the oldest goes where there are too many or its time is
+        over."""
+        if connection.is_closed() or not connection.is_idle():
+            connection.close()
+            return
+        with self._lock:
+            self._by_age.append(connection)
+            oldest = self._by_age[0]
+            if len(self._by_age) <= MOST_IDLE and not oldest.has_expired():
+                return
+            self._by_age.remove(oldest)
+        oldest.close()
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._by_age = self._by_age, []
+        for connection in idle:
+            connection.close()
 
 
 _clients: dict[tuple[tuple[str, ...], int], GuardedClient] = {}
@@ -201,7 +255,7 @@ def _core_request(
         ),
         "headers": asked.headers.raw,
         "content": content,
-        "extensions": {"timeout": {"connect": CONNECT_S, "pool": CONNECT_S}},
+        "extensions": {"timeout": {"connect": CONNECT_S}},
     }
 
 

@@ -31,7 +31,9 @@ def note(destination: Destination, end: TryEnd, *, now: datetime) -> None:
 
 
 def _note_well(destination: Destination) -> None:
-    Destination.objects.filter(pk=destination.pk, failures__gt=0).update(**WELL)
+    if destination.failures:
+        Destination.objects.filter(pk=destination.pk).update(**WELL)
+        destination.failures = 0
 
 
 def _leave_alone(destination: Destination, now: datetime) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
+
 from ledger import events
 from ledger.events import Actor
 from ledger.models import Delivery, DeliveryAck, ReviewGroup
@@ -48,19 +50,30 @@ def acknowledge_received(deliveries: Sequence[Delivery], *, actor: Actor, now: d
     """The same of many at once, each for its first time, by tries that hold their leases and end with this.
     Many rows to a statement: one by one they would cost four times the work."""
     require_transaction()
-    DeliveryAck.objects.bulk_create(
-        DeliveryAck(tenant_id=one.tenant_id, delivery=one, duplicate=False, at=now) for one in deliveries
-    )
+    if not deliveries:
+        return
     after: dict[str, Any] = {"state": DeliveryState.ACKED, "acked_at": now, "next_at": None, "held_at": None}
     after |= {"last_end": TryEnd.RECEIVED, "lease_until": None}
-    Delivery.objects.filter(pk__in=[one.pk for one in deliveries]).update(**after)
     for one in deliveries:
         for name, value in after.items():
             setattr(one, name, value)
+    with connection.cursor() as cursor:
+        cursor.execute(_RECEIVED, {**after, "ids": [one.pk for one in deliveries]})
     events.append_all(
         events.next_event(one.operation, EventKind.DELIVERY_ACKED, actor=actor, now=now, **_said(one))
         for one in deliveries
     )
+
+
+_RECEIVED = """
+    WITH received AS (
+        UPDATE ledger_delivery SET state = %(state)s, acked_at = %(acked_at)s, next_at = %(next_at)s,
+            held_at = %(held_at)s, last_end = %(last_end)s, lease_until = %(lease_until)s
+        WHERE id = ANY(%(ids)s) RETURNING tenant_id, id
+    )
+    INSERT INTO ledger_deliveryack (tenant_id, delivery_id, duplicate, at)
+    SELECT tenant_id, id, FALSE, %(acked_at)s FROM received
+"""
 
 
 def dead_letter(

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from ledger.deliveries import health
 from ledger.deliveries.claiming import Claim
@@ -22,7 +22,8 @@ from ledger.deliveries.moves import acknowledge, acknowledge_received, dead_lett
 from ledger.deliveries.posting import Posted
 from ledger.events import SENDER
 from ledger.faults import fault_point
-from ledger.models import Delivery, Operation
+from ledger.models import Delivery, Destination, Operation, Settlement
+from ledger.models.base import TenantRow
 from ledger.rules.deliveries import (
     Follows,
     TryEnd,
@@ -33,6 +34,8 @@ from ledger.rules.deliveries import (
 )
 from ledger.rules.states import DeliveryState
 from ledger.transactions import database_clock, require_transaction
+
+_Row = TypeVar("_Row", bound=TenantRow)
 
 KEPT_BYTES = 4_096
 KEPT_HEADERS = 40
@@ -52,11 +55,8 @@ def record_ends(ends: Iterable[Ended]) -> dict[str, DeliveryState]:
     again. Returns the state of each delivery afterwards."""
     require_transaction()
     by_age = sorted(ends, key=lambda ended: (ended.claim.delivery_id, ended.claim.epoch))
-    operations = _locked_operations({ended.claim.operation_id for ended in by_age})
-    deliveries = _locked_deliveries({ended.claim.delivery_id for ended in by_age})
+    deliveries = _locked(by_age)
     now = database_clock()
-    for delivery in deliveries.values():
-        delivery.operation = operations[delivery.operation_id]
     new = _write_ends(by_age, now)
     by_age = [ended for ended in by_age if ended.claim.try_id in new]
     received = _plainly_received(by_age, deliveries)
@@ -70,16 +70,35 @@ def record_ends(ends: Iterable[Ended]) -> dict[str, DeliveryState]:
     return {delivery.pk: DeliveryState(delivery.state) for delivery in deliveries.values()}
 
 
-def _locked_operations(ids: Iterable[str]) -> dict[str, Operation]:
-    rows = Operation.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
-    return {operation.pk: operation for operation in rows}
+def _locked(ends: Sequence[Ended]) -> dict[str, Delivery]:
+    """The deliveries by their ids. Those of one operation, or one destination, share it as an object."""
+    operations = _by_id(Operation, _LOCK_OPERATIONS, {ended.claim.operation_id for ended in ends})
+    deliveries = _by_id(Delivery, _LOCK_DELIVERIES, {ended.claim.delivery_id for ended in ends})
+    settlements = _by_id(Settlement, _SETTLEMENTS, {one.settlement_id for one in deliveries.values()})
+    destinations = _by_id(Destination, _DESTINATIONS, {ended.claim.destination_id for ended in ends})
+    for delivery in deliveries.values():
+        delivery.operation = operations[delivery.operation_id]
+        delivery.settlement = settlements[delivery.settlement_id]
+        delivery.destination = destinations[delivery.destination_id]
+    return deliveries
 
 
-def _locked_deliveries(ids: Iterable[str]) -> dict[str, Delivery]:
-    rows = Delivery.objects.select_for_update(no_key=True, of=("self",)).select_related(
-        "destination", "settlement"
-    )
-    return {delivery.pk: delivery for delivery in rows.filter(pk__in=list(ids)).order_by("pk")}
+_LOCK_OPERATIONS = """
+    SELECT id, tenant_id, event_count, head_hash FROM ledger_operation
+    WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+"""
+_LOCK_DELIVERIES = """
+    SELECT id, tenant_id, operation_id, settlement_id, destination_id, state, tries, tries_before, lease_epoch
+    FROM ledger_delivery WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+"""
+_SETTLEMENTS = "SELECT id, number FROM ledger_settlement WHERE id = ANY(%s)"
+_DESTINATIONS = "SELECT * FROM ledger_destination WHERE id = ANY(%s)"
+
+
+def _by_id(model: type[_Row], sql: str, ids: set[Any]) -> dict[Any, _Row]:
+    """In SQL, for putting these together in Python was a quarter of all that a delivery costs."""
+    rows: Iterable[_Row] = QuerySet(model).raw(sql, [list(ids)])
+    return {row.pk: row for row in rows}
 
 
 def _plainly_received(ends: Sequence[Ended], deliveries: Mapping[str, Delivery]) -> list[Delivery]:
@@ -118,14 +137,10 @@ def _holds_the_lease(delivery: Delivery, ended: Ended) -> bool:
 
 def _note_health(ends: Iterable[Ended], deliveries: Mapping[str, Delivery], now: datetime) -> None:
     """In the destinations' order, so that two who record failures at once never wait for each other."""
-    by_destination = sorted(ends, key=lambda ended: ended.claim.destination_id)
-    for _, those in groupby(by_destination, key=lambda ended: ended.claim.destination_id):
-        before: TryEnd | None = None
-        for ended in those:
-            delivery, end = deliveries[ended.claim.delivery_id], ended.posted.end
-            if _holds_the_lease(delivery, ended) and not (before is end is TryEnd.RECEIVED):
-                health.note(delivery.destination, end, now=now)
-                before = end
+    for ended in sorted(ends, key=lambda ended: ended.claim.destination_id):
+        delivery = deliveries[ended.claim.delivery_id]
+        if _holds_the_lease(delivery, ended):
+            health.note(delivery.destination, ended.posted.end, now=now)
 
 
 def _follow(delivery: Delivery, posted: Posted, now: datetime) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -35,38 +36,49 @@ def give_secret(destination: Destination, *, now: datetime, overlap: timedelta =
 
 
 def live_secrets(destination_id: str, *, now: datetime) -> tuple[bytes, ...]:
-    """What signs now, the newest first, always at least one; one that retires and cannot be unsealed is left
-    out. Raises CannotUnseal."""
+    """What signs at this time, as `unsealed` tells it. Raises CannotUnseal."""
     live = DestinationSecret.objects.filter(
         Q(retires_at=None) | Q(retires_at__gt=now), destination_id=destination_id
     )
-    by_age = list(live.order_by(F("retires_at").desc(nulls_first=True), "-pk"))
+    by_age = live.order_by(F("retires_at").desc(nulls_first=True), "-pk")
+    return unsealed([bytes(sealed) for sealed in by_age.values_list("sealed", flat=True)])
+
+
+def unsealed(by_age: Sequence[bytes]) -> tuple[bytes, ...]:
+    """The secrets of a destination, the newest first as given, always at least one; one that retires and
+    cannot be unsealed is left out. Raises CannotUnseal."""
     if not by_age:
         raise CannotUnseal("the destination has no secret: rotate it to give it one")
     newest, *retiring = by_age
-    return (unseal(bytes(newest.sealed)), *_unsealable(retiring))
+    return (unseal(newest), *_unsealable(retiring))
 
 
-def _unsealable(retiring: Iterable[DestinationSecret]) -> Iterator[bytes]:
-    for secret in retiring:
+def _unsealable(retiring: Iterable[bytes]) -> Iterator[bytes]:
+    for sealed in retiring:
         with suppress(CannotUnseal):
-            yield unseal(bytes(secret.sealed))
+            yield unseal(sealed)
 
 
 def seal(secret: bytes) -> bytes:
-    return _fernet().encrypt(secret)
+    return _fernet(tuple(settings.LEDGER_SEALING_KEYS)).encrypt(secret)
 
 
 def unseal(sealed: bytes) -> bytes:
+    return _unseal(sealed, tuple(settings.LEDGER_SEALING_KEYS))
+
+
+@lru_cache(maxsize=1024)
+def _unseal(sealed: bytes, keys: tuple[str, ...]) -> bytes:
+    """Unsealing costs more than all else of a signature; what is sealed never changes, only which is live."""
     try:
-        return _fernet().decrypt(sealed)
+        return _fernet(keys).decrypt(sealed)
     except InvalidToken:
         raise CannotUnseal("its secret was sealed with a key not in LEDGER_SEALING_KEYS") from None
 
 
-def _fernet() -> MultiFernet:
+def _fernet(keys: tuple[str, ...]) -> MultiFernet:
     """The first key seals; every one unseals. Raises CannotUnseal where one is no key."""
     try:
-        return MultiFernet([Fernet(key) for key in settings.LEDGER_SEALING_KEYS])
+        return MultiFernet([Fernet(key) for key in keys])
     except ValueError:
         raise CannotUnseal("LEDGER_SEALING_KEYS holds no key, or something that is none") from None

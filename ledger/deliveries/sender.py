@@ -26,7 +26,7 @@ from ledger.deliveries.holding import STEP, end_unacknowledged, follow_pauses
 from ledger.deliveries.posting import Posted, post
 from ledger.deliveries.recording import Ended, record_ends
 from ledger.deliveries.redelivering import run_plans
-from ledger.deliveries.secrets import CannotUnseal, live_secrets
+from ledger.deliveries.secrets import CannotUnseal, unsealed
 from ledger.faults import fault_point
 from ledger.pulses import beat
 from ledger.rules.deliveries import TryEnd
@@ -35,7 +35,7 @@ from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
-PLACES = 32
+PLACES = 64
 ENOUGH_PLACES, SOON_S = 16, 0.02
 """One claim of many costs hardly more than one of a single delivery, so it waits this long for places."""
 MOST_UNDER_WAY = 128
@@ -96,10 +96,10 @@ class Sender:
             told, self._states = self._states, Counter()
         return told
 
-    def start(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
+    def start(self, claim: Claim) -> None:
         with self._changed:
             self._under_way[claim.try_id] = claim, monotonic_s()
-        self._threads.submit(self._try, claim, secrets)
+        self._threads.submit(self._try, claim)
 
     def wait_for_places(self) -> None:
         with self._changed:
@@ -115,9 +115,9 @@ class Sender:
             if self._under_way:
                 self._changed.wait(timeout=at_most_s)
 
-    def _try(self, claim: Claim, secrets: tuple[bytes, ...] | str) -> None:
+    def _try(self, claim: Claim) -> None:
         try:
-            self._ended.put(send_once(claim, secrets))
+            self._ended.put(send_once(claim))
         except BaseException:
             logger.exception("The try of delivery %s was lost; it is made again", claim.delivery_id)
             self._finished([claim])
@@ -243,28 +243,14 @@ def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:
     """Fill the free places. False where nothing is due and nothing under way could make something due."""
     sender.wait_for_places()
     claims = claim_due(at_most=free) if (free := sender.free) else []
-    secrets: dict[str, tuple[bytes, ...] | str] = {}
     for claim in claims:
-        if claim.destination_id not in secrets:
-            secrets[claim.destination_id] = _secrets_of(claim)
-        sender.start(claim, secrets[claim.destination_id])
+        sender.start(claim)
     report.tried += len(claims)
     if claims or not free:
         return True
     idle = sender.is_idle
     sender.wait_for_change(LONGEST_LOOK_S)
     return not idle
-
-
-def _secrets_of(claim: Claim) -> tuple[bytes, ...] | str:
-    """What signs at its time; a sentence where nothing can."""
-    try:
-        return live_secrets(claim.destination_id, now=claim.at)
-    except CannotUnseal as why:
-        return str(why)
-    except DatabaseError:
-        logger.exception("The secrets of %s could not be read", claim.destination_id)
-        return "its secret could not be read from the database"
 
 
 def _is_still_ours(claim: Claim) -> bool:
@@ -278,10 +264,12 @@ def _is_still_ours(claim: Claim) -> bool:
         connection.close()
 
 
-def send_once(claim: Claim, secrets: tuple[bytes, ...] | str) -> Ended:
+def send_once(claim: Claim) -> Ended:
     """Post it once; whatever goes wrong is an end of the try, never an exception."""
-    if isinstance(secrets, str):
-        return Ended(claim, Posted(TryEnd.NOT_SENT, detail=secrets))
+    try:
+        secrets = unsealed(claim.sealed)
+    except CannotUnseal as why:
+        return Ended(claim, Posted(TryEnd.NOT_SENT, detail=str(why)))
     fault_point("delivery.claimed")
     if monotonic_s() > claim.start_by_s and not _is_still_ours(claim):
         return Ended(claim, Posted(TryEnd.NOT_SENT, detail="its turn came too late"))

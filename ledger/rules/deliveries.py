@@ -157,12 +157,6 @@ def rest_s(failures: int, *, roll: float) -> float:
     return most_s * (0.5 + roll / 2)
 
 
-def places(*, failures: int, most_at_once: int, under_way: int) -> int:
-    """How many more may be sent to a destination now: one at a time while it is only being probed."""
-    at_most = 1 if failures >= FAILURES_BEFORE_REST else most_at_once
-    return max(0, at_most - under_way)
-
-
 def has_only_failed(failing_since: datetime | None, now: datetime) -> bool:
     """Has it failed, and nothing else, for five days?"""
     return failing_since is not None and (now - failing_since).total_seconds() >= ONLY_FAILURES_S

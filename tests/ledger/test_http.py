@@ -235,6 +235,41 @@ def test_connections_are_used_again_and_resolved_once(names: Callable[..., list[
     assert (len(got), asked) == (2, ["p.test"])
 
 
+def test_a_connection_that_was_closed_meanwhile_is_not_used_again() -> None:
+    client, closed = GuardedClient(LOOPBACK), threading.Semaphore(0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for _ in range(2):
+                connection, _address = server.accept()
+                with connection:
+                    whole_request(connection)
+                    connection.sendall(answer())
+                closed.release()
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        for _ in range(2):
+            said = client.request("GET", url, headers={}, content=None, allow_http=True)
+            assert said.status == 200
+            assert closed.acquire(timeout=10)
+    client.close()
+
+
+def test_idle_connections_are_few_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "MOST_IDLE", 1)
+    client = GuardedClient(LOOPBACK)
+    with listener(answer(), answer()) as (first, asked), listener(answer(), answer()) as (second, _):
+        for port in (first, second):
+            url = f"http://127.0.0.1:{port}/"
+            client.request("GET", url, headers={}, content=None, allow_http=True)
+        (kept,) = client._idle._by_age
+        assert kept.can_handle_request(httpcore.Origin(b"http", b"127.0.0.1", second))
+        client.request("GET", f"http://127.0.0.1:{first}/", headers={}, content=None, allow_http=True)
+    client.close()
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize(("size", "cut"), [(65_536, False), (65_537, True), (500_000, True)])
 def test_reading_stops_at_64_kb(size: int, cut: bool) -> None:
     with listener(answer(b"x" * size)) as (port, _):
@@ -328,9 +363,7 @@ def test_tls_asks_for_the_name_not_the_address(
 
 
 def test_certificates_are_checked() -> None:
-    pool: httpcore.ConnectionPool = GuardedClient()._pool
-    context = pool._ssl_context
-    assert context is not None
+    context = GuardedClient()._ssl_context
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 

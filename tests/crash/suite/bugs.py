@@ -305,11 +305,11 @@ def acknowledged_before_it_is_sent() -> None:
 
     send_once = sender.send_once
 
-    def sent(claim: Any, secrets: Any) -> Any:
+    def sent(claim: Any) -> Any:
         received = Ended(claim, Posted(TryEnd.RECEIVED, status=200))
         durable(lambda: record_ends([received]))
         connection.close()
-        send_once(claim, secrets)
+        send_once(claim)
         return received
 
     sender.send_once = sent

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.db.models import F
 
+from ledger import transactions
 from ledger.deliveries import deliver_once, recording, stop_sending
 from ledger.deliveries import sender as sending
-from ledger.deliveries.claiming import claim_due, renew
+from ledger.deliveries.claiming import DESTINATIONS_AT_ONCE, _claim, claim_due, renew
 from ledger.models import Delivery, DeliveryTry, Destination
 from ledger.rules.deliveries import TryEnd
 from ledger.transactions import database_clock
@@ -46,6 +49,47 @@ def test_many_deliverers_at_once_take_each_row_once_and_keep_to_the_places(peopl
             ended(claim, TryEnd.RECEIVED)
     assert not DeliveryTry.objects.filter(number__gt=1).exists()
     all_is_well()
+
+
+def test_a_claim_leaves_the_other_destinations_to_others(people: Cast) -> None:
+    for number in range(DESTINATIONS_AT_ONCE + 4):
+        destination(people, URL, name=f"d{number}")
+    told(people)
+    with transaction.atomic():
+        first = _claim(64, start_by_s=0)
+        (second,) = at_once(lambda: claim_due(at_most=64))
+    assert (len(first), len(second)) == (DESTINATIONS_AT_ONCE, 4)
+    assert not {one.destination_id for one in first} & {one.destination_id for one in second}
+
+
+@pytest.mark.parametrize("for_long", [False, True], ids=["for a moment", "for long"])
+def test_what_another_claim_holds_is_asked_for_again(
+    people: Cast, monkeypatch: pytest.MonkeyPatch, for_long: bool
+) -> None:
+    """Else a worker that begins just then would take all that is due for done."""
+    destination(people, URL)
+    told(people)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            list(Destination.objects.select_for_update(no_key=True))
+            held.set()
+            over.wait(30)
+        connection.close()
+
+    def wait(_: float) -> None:
+        if not for_long:
+            over.set()
+            other.join()
+
+    monkeypatch.setattr(transactions, "time", SimpleNamespace(sleep=wait, monotonic=time.monotonic))
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(30)
+    assert len(claim_due(at_most=4)) == (0 if for_long else 1)
+    over.set()
+    other.join()
 
 
 def test_two_who_record_failures_of_the_same_destinations_do_not_wait_in_a_circle(people: Cast) -> None:

@@ -21,7 +21,6 @@ from ledger.rules.deliveries import (
     after_try,
     end_of,
     has_only_failed,
-    places,
     rest_s,
     retry_after_s,
     state_after,
@@ -151,14 +150,6 @@ def test_a_rest_begins_after_some_failures_and_never_exceeds_five_minutes(failur
     rest = rest_s(failures, roll=roll)
     assert (rest > 0) == (failures >= FAILURES_BEFORE_REST)
     assert rest <= 300
-
-
-@given(st.integers(0, 50), st.integers(1, 20), st.integers(0, 40))
-def test_a_failing_destination_is_only_probed(failures: int, most: int, under_way: int) -> None:
-    free = places(failures=failures, most_at_once=most, under_way=under_way)
-    assert 0 <= free <= most
-    if failures >= FAILURES_BEFORE_REST:
-        assert free + under_way <= 1 or free == 0
 
 
 def test_five_days_of_only_failures() -> None:
