@@ -51,7 +51,7 @@ VERBS: Mapping[str, str] = {
 
 TRANSACTIONS: Mapping[str, str] = {
     "ledger.reconciliation.claims.claim_in": "reconciler.claim",
-    "ledger.reconciliation.runner._reconcile": "reconciler.apply",
+    "ledger.reconciliation.runner._Pass._apply_one": "reconciler.apply",
     "ledger.reconciliation.health.note_answer": "reconciler.health",
     "ledger.reconciliation.apart.unless_locked": "sweep",
     "ledger.reconciliation.due_sends.put_off": "sender.put_off",
