@@ -17,6 +17,7 @@ from django.db import OperationalError, connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger import lifecycle
 from ledger.http import close_connections
 from ledger.models import Attempt, LookUp, Provider
 from ledger.providers import pace
@@ -212,7 +213,7 @@ def test_one_answer_that_cannot_be_applied_keeps_no_other_waiting(
 ) -> None:
     office.lost("a", 6)
     bad = Attempt.objects.order_by("pk").values_list("pk", flat=True)[2]
-    applied = runner.apply_answer
+    applied = lifecycle.apply_answer
 
     def apply_answer(**answer: Any) -> Any:
         if answer["attempt_id"] == bad:
