@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ledger.faults import fault_point
-from ledger.lifecycle import apply_answer
+from ledger.lifecycle import PLAIN, Answered, apply_answer, confirm_plain
 from ledger.providers.base import Question
 from ledger.providers.pace import shared
 from ledger.pulses import beat
@@ -129,10 +129,23 @@ class _Pass:
         return bool(claims)
 
     def _apply(self, answers: Iterable[Answer]) -> None:
-        for answer in answers:
-            if answer.looked_up is not None:
-                apart(answer.claim.attempt_id, partial(self._apply_one, answer.claim, answer.looked_up))
-            self._threads.run_errands()
+        """Most say the same, and are applied together; all others, and all where that failed, each alone."""
+        heard = [(answer.claim, answer.looked_up) for answer in answers if answer.looked_up is not None]
+        done = apart("several attempts", partial(self._apply_plain, heard)) if len(heard) > 1 else None
+        self._threads.run_errands()
+        for claim, looked_up in heard:
+            if claim.attempt_id not in (done or ()):
+                apart(claim.attempt_id, partial(self._apply_one, claim, looked_up))
+                self._threads.run_errands()
+
+    def _apply_plain(self, heard: Iterable[tuple[Claim, LookedUp]]) -> set[str]:
+        answered = [
+            Answered(claim.attempt_id, claim.attempt.operation_id, claim.epoch, claim.provider, looked_up)
+            for claim, looked_up in heard
+        ]
+        done = durable(lambda: _confirmed(answered))
+        self.report.rows.update([PLAIN] * len(done))
+        return done
 
     def _apply_one(self, claim: Claim, looked_up: LookedUp) -> None:
         follows = durable(lambda: _applied(claim, looked_up))
@@ -140,6 +153,12 @@ class _Pass:
             self.report.stale += 1
         else:
             self.report.rows[follows] += 1
+
+
+def _confirmed(answered: Iterable[Answered]) -> set[str]:
+    done = confirm_plain(answered)
+    fault_point("reconciler.before_commit")
+    return done
 
 
 def _applied(claim: Claim, looked_up: LookedUp) -> str | None:

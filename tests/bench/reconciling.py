@@ -202,11 +202,14 @@ def _chained(due: Due, now: datetime, said: dict[str, dict[str, Any]]) -> list[d
 
 
 def _warm_up() -> None:
-    """A worker has long worked when it is measured: one pass with nothing due, and its HTTP client made."""
+    """A worker has long worked when it is measured: one pass with nothing due, and its clients made."""
+    from celery import current_app
+
     from ledger import http
     from ledger.reconciliation import reconcile_once
 
     reconcile_once()
+    current_app.send_task("ledger.tasks.deliver")
     with suppress(http.AddressRefused):
         http.request("GET", "http://127.0.0.1:9/")
 
