@@ -26,6 +26,7 @@ from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, runner
 from ledger.reconciliation.claims import AWAY_AFTER, LOOK_UP_LEASE, Lane
 from ledger.reconciliation.places import PLACES_OF_A_LANE, SLOW_AFTER_S, Places
+from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
 from ledger.transactions import database_clock
@@ -241,6 +242,17 @@ def test_who_waits_for_a_turn_heeds_a_rest_that_another_was_told() -> None:
 
     with pace.shared(Turns()), pytest.raises(NotNow):
         Reader(None, {}, 10.0).ask("GET", "http://127.0.0.1:9/", {})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_that_need_not_last_leaves_what_must() -> None:
+    """Only the statement itself does not wait for the disk."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = on")
+        SharedTurns().take("host", 1.0)
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("on",)
+        cursor.execute("RESET synchronous_commit")
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.booleans(), st.floats(0, 3))))
