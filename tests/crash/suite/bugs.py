@@ -49,7 +49,7 @@ def no_locks_no_old_state() -> None:
     from ledger.lifecycle import moves
     from ledger.models import Attempt
 
-    def write(_case: Any, attempt: Any, _source: Any, columns: dict[str, Any]) -> None:
+    def write(case: Any, attempt: Any, source: Any, columns: dict[str, Any]) -> None:
         Attempt.objects.filter(pk=attempt.pk).update(**columns)
         for name, value in columns.items():
             setattr(attempt, name, value)
