@@ -8,8 +8,9 @@ from datetime import datetime
 from decimal import Context, Decimal
 
 from ledger.models import Attempt, BudgetAccount, BudgetEntry, BudgetUnit, Run
+from ledger.models.many import update_many
 from ledger.queries.arguments import stored_args
-from ledger.queries.reservations import reserved_at_leave
+from ledger.queries.reservations import reserved_at_leave, reserved_by
 from ledger.rules.amounts import Amount
 from ledger.rules.budgets import (
     DEFAULT_COST,
@@ -31,6 +32,74 @@ from ledger.transactions import remembered, require_transaction
 
 _EXACT = Context(prec=100)
 """No sum is ever rounded: an amount has at most 23 digits."""
+
+
+class Books:
+    """Reads and writes the accounts of one run after the other, each row at once."""
+
+    def entries_of(self, attempt: Attempt) -> list[BudgetEntry]:
+        return list(BudgetEntry.objects.filter(attempt=attempt).select_related("account"))
+
+    def accounts_of(self, run_id: int) -> dict[str, BudgetAccount]:
+        """By unit; locked until the transaction ends."""
+        return _locked(run_id)
+
+    def book(
+        self,
+        account: BudgetAccount,
+        entry: Entry,
+        *,
+        now: datetime,
+        attempt: Attempt | None = None,
+        usage_id: str = "",
+    ) -> None:
+        account.reserved = _EXACT.add(account.reserved, Decimal(entry.reserved_change))
+        account.spent = _EXACT.add(account.spent, Decimal(entry.spent_change))
+        booked = BudgetEntry(
+            tenant_id=account.tenant_id,
+            account=account,
+            attempt=attempt,
+            kind=entry.kind,
+            reserved_change=entry.reserved_change,
+            spent_change=entry.spent_change,
+            usage_id=usage_id,
+            at=now,
+        )
+        self._keep(account, booked)
+
+    def _keep(self, account: BudgetAccount, entry: BudgetEntry) -> None:
+        account.save(update_fields=["reserved", "spent"])
+        entry.save(force_insert=True)
+
+
+class BooksOfMany(Books):
+    """The same of many runs together: their accounts are locked at once, in the order of runs, and nothing is
+    written before `write`."""
+
+    def __init__(self, run_ids: Collection[int], attempt_ids: Collection[str]) -> None:
+        require_transaction()
+        self._accounts: dict[int, dict[str, BudgetAccount]] = {run_id: {} for run_id in run_ids}
+        locked = BudgetAccount.objects.select_for_update().filter(run_id__in=run_ids)
+        for account in locked.order_by("run_id", "unit"):
+            self._accounts[account.run_id][account.unit] = account
+        self._entries: dict[str, list[BudgetEntry]] = defaultdict(list)
+        for entry in BudgetEntry.objects.filter(attempt__in=attempt_ids).select_related("account"):
+            self._entries[str(entry.attempt_id)].append(entry)
+        self._booked: list[BudgetEntry] = []
+
+    def entries_of(self, attempt: Attempt) -> list[BudgetEntry]:
+        return self._entries[attempt.pk]
+
+    def accounts_of(self, run_id: int) -> dict[str, BudgetAccount]:
+        return self._accounts[run_id]
+
+    def write(self) -> None:
+        accounts = {entry.account_id: entry.account for entry in self._booked}
+        update_many(list(accounts.values()), ["reserved", "spent"])
+        BudgetEntry.objects.bulk_create(self._booked)
+
+    def _keep(self, account: BudgetAccount, entry: BudgetEntry) -> None:  # noqa: ARG002  (it is the entry's)
+        self._booked.append(entry)
 
 
 def open_accounts(run: Run, limits: Mapping[str, Amount | None]) -> None:
@@ -80,6 +149,7 @@ def enter_move(
     now: datetime,
     rule: Rule,
     actual: Units,
+    books: Books,
 ) -> tuple[str, ...]:
     """Write what this move means for the run's account. `rule`: the one that a send would be under now.
     `actual`: what was reported as used; of units that are no part of the cost `enter_usage` counts it.
@@ -88,9 +158,10 @@ def enter_move(
     require_transaction()
     if run_id is None:
         return ()
-    held = _held_by(attempt, rule)
+    held = _held_by(attempt, rule, books.entries_of(attempt))
     of_cost = {unit: used for unit, used in actual.items() if unit in held.cost}
-    return _write(run_id, attempt, entries_for(move_from, move_to, how, held, actual=of_cost), now)
+    entries = entries_for(move_from, move_to, how, held, actual=of_cost)
+    return _write(run_id, attempt, entries, now, books)
 
 
 def enter_usage(run: Run, *, usage_id: str, amounts: Units, now: datetime) -> tuple[str, ...] | None:
@@ -104,7 +175,7 @@ def enter_usage(run: Run, *, usage_id: str, amounts: Units, now: datetime) -> tu
     over_before = _overrun(accounts)
     _open_unnamed(run.tenant_id, run.pk, accounts, amounts)
     for unit, amount in sorted(amounts.items()):
-        _book(accounts[unit], Entry(EntryKind.USAGE, unit, 0, amount), now=now, usage_id=usage_id)
+        Books().book(accounts[unit], Entry(EntryKind.USAGE, unit, 0, amount), now=now, usage_id=usage_id)
     return tuple(unit for unit in _overrun(accounts) if unit not in over_before)
 
 
@@ -114,17 +185,17 @@ def counted_usage(run: Run, usage_id: str) -> dict[str, Amount]:
     return {entry.account.unit: entry.spent_change for entry in entries}
 
 
-def _held_by(attempt: Attempt, rule: Rule) -> HeldUnits:
+def _held_by(attempt: Attempt, rule: Rule, entries: Collection[BudgetEntry]) -> HeldUnits:
     reserved: dict[str, Amount] = defaultdict(Decimal)
     posted: dict[str, Amount] = defaultdict(Decimal)
-    for entry in BudgetEntry.objects.filter(attempt=attempt).select_related("account"):
+    for entry in entries:
         reserved[entry.account.unit] += entry.reserved_change
         posted[entry.account.unit] += entry.spent_change
     return HeldUnits(
         had_leave=attempt.dispatched_at is not None,
         reserved={unit: amount for unit, amount in reserved.items() if amount},
         posted={unit: amount for unit, amount in posted.items() if amount},
-        cost=cost_of_attempt(attempt, rule),
+        cost=reserved_by(entries) or _cost(attempt, rule),
     )
 
 
@@ -144,31 +215,15 @@ def _cost(attempt: Attempt, rule: Rule) -> Units:
         return DEFAULT_COST
 
 
-def _write(run_id: int, attempt: Attempt, entries: tuple[Entry, ...], now: datetime) -> tuple[str, ...]:
-    accounts = _locked(run_id) if entries else {}
+def _write(
+    run_id: int, attempt: Attempt, entries: tuple[Entry, ...], now: datetime, books: Books
+) -> tuple[str, ...]:
+    accounts = books.accounts_of(run_id) if entries else {}
     over_before = _overrun(accounts)
     _open_unnamed(attempt.tenant_id, run_id, accounts, [entry.unit for entry in entries])
     for entry in entries:
-        _book(accounts[entry.unit], entry, now=now, attempt=attempt)
+        books.book(accounts[entry.unit], entry, now=now, attempt=attempt)
     return tuple(unit for unit in _overrun(accounts) if unit not in over_before)
-
-
-def _book(
-    account: BudgetAccount, entry: Entry, *, now: datetime, attempt: Attempt | None = None, usage_id: str = ""
-) -> None:
-    account.reserved = _EXACT.add(account.reserved, Decimal(entry.reserved_change))
-    account.spent = _EXACT.add(account.spent, Decimal(entry.spent_change))
-    account.save(update_fields=["reserved", "spent"])
-    BudgetEntry.objects.create(
-        tenant_id=account.tenant_id,
-        account=account,
-        attempt=attempt,
-        kind=entry.kind,
-        reserved_change=entry.reserved_change,
-        spent_change=entry.spent_change,
-        usage_id=usage_id,
-        at=now,
-    )
 
 
 def _open_unnamed(

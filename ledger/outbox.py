@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,7 +18,7 @@ from ledger.models.ids import delivery_id
 from ledger.rules.pointers import glob_matches
 from ledger.rules.states import Outcome
 from ledger.rules.webhooks import Told, cloud_event
-from ledger.transactions import require_transaction
+from ledger.transactions import remembered, require_transaction
 
 logger = logging.getLogger(__name__)
 
@@ -35,21 +36,30 @@ class Planned:
 
 def plan_deliveries(operation: Operation, *, tool: str, outcome: Outcome) -> tuple[Planned, ...]:
     """Who hears of this settlement: every subscribed destination, and each that heard an earlier one."""
-    heard = set(
-        Delivery.objects.filter(operation=operation).values_list("destination_id", flat=True).distinct()
-    )
-    destinations = Destination.objects.filter(tenant_id=operation.tenant_id).order_by("id")
+    told = Delivery.objects.filter(operation=operation).values_list("destination_id", flat=True)
+    heard = set(told.distinct()) if operation.settlements_count else set()
     return tuple(
         Planned(delivery_id(), destination)
-        for destination in destinations
+        for destination in destinations_of(operation.tenant_id)
         if destination.pk in heard or _subscribes(destination, tool, outcome)
     )
 
 
+@remembered
+def destinations_of(tenant_id: int) -> list[Destination]:
+    """Whom a tenant tells, in the order of their ids."""
+    return list(Destination.objects.filter(tenant_id=tenant_id).order_by("id"))
+
+
 def enqueue(settlement: Settlement, planned: tuple[Planned, ...], *, now: datetime) -> None:
     """Insert the planned deliveries with what they will say; to a paused destination they are held."""
+    enqueue_all([(settlement, planned)], now=now)
+
+
+def enqueue_all(settled: Iterable[tuple[Settlement, tuple[Planned, ...]]], *, now: datetime) -> None:
+    """The same for several settlements at once."""
     require_transaction()
-    deliveries = [_delivery(settlement, plan, now) for plan in planned]
+    deliveries = [_delivery(settlement, plan, now) for settlement, planned in settled for plan in planned]
     for delivery in deliveries:
         delivery.body = frozen_body(delivery)
     Delivery.objects.bulk_create(deliveries)

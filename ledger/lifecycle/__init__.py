@@ -11,6 +11,7 @@ from ledger.lifecycle.decisions import (
     reject,
 )
 from ledger.lifecycle.escalating import escalate_before_key_window_closes
+from ledger.lifecycle.finding_many import PLAIN, Answered, confirm_plain
 from ledger.lifecycle.findings import apply_answer
 from ledger.lifecycle.intents import record_intent
 from ledger.lifecycle.leave import give_leave, give_leave_to_ledger
@@ -68,6 +69,8 @@ from ledger.lifecycle.withdrawing import Leaving, Withdrawn, items_in_hand, vote
 
 __all__ = [
     "LONGEST_SNOOZE",
+    "PLAIN",
+    "Answered",
     "CheckpointNotGrowing",
     "Decided",
     "DecisionRefused",
@@ -96,6 +99,7 @@ __all__ = [
     "claim",
     "confirm_did_not_happen",
     "confirm_happened",
+    "confirm_plain",
     "decide_conflict",
     "declare_worker_dead",
     "dismiss_parked",

@@ -8,7 +8,9 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from ledger import events
+from ledger.budgets import Books
 from ledger.events import SYSTEM, Actor
+from ledger.lifecycle.pen import AtOnce, Pen
 from ledger.models import Approval, Attempt, Event, Operation, ReviewItem
 from ledger.rules.states import State, is_live
 from ledger.rules.vocabulary import EventKind, ReviewReason
@@ -26,6 +28,10 @@ class Case:
     actor: Actor
     now: datetime
     moved: bool = field(default=False)
+    pen: Pen = field(default_factory=AtOnce)
+    unheard: bool = False
+    """Is it known that no agent has said it succeeded, and no person has said anything?"""
+    books: Books = field(default_factory=Books)
 
     def attempt(self, attempt_id: str) -> Attempt:
         return next(attempt for attempt in self.attempts if attempt.pk == attempt_id)
@@ -41,6 +47,11 @@ class Case:
     def live(self) -> Attempt | None:
         """The attempt that occupies the live place of the operation."""
         return next((a for a in self.attempts if is_live_attempt(a)), None)
+
+    @property
+    def sends(self) -> int:
+        """How many attempts were given leave."""
+        return sum(attempt.dispatched_at is not None for attempt in self.attempts)
 
     def descendants(self, attempt: Attempt) -> list[Attempt]:
         """The attempts that descend from this one, oldest first, itself left out."""
@@ -78,13 +89,17 @@ class Case:
 
     def record(self, kind: EventKind, attempt: Attempt | None = None, **data: object) -> Event:
         """Append one event by this case's actor, now."""
-        return events.append(self.operation, kind, actor=self.actor, now=self.now, attempt=attempt, **data)
+        event = events.next_event(
+            self.operation, kind, actor=self.actor, now=self.now, attempt=attempt, **data
+        )
+        self.pen.append(event)
+        return event
 
     def change(self, attempt: Attempt, **fields: object) -> None:
         """Write facts of an attempt other than its state."""
         for name, value in fields.items():
             setattr(attempt, name, value)
-        attempt.save(update_fields=list(fields))
+        self.pen.change(attempt, *fields)
 
 
 def is_live_attempt(attempt: Attempt) -> bool:

@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from ledger.authority import authority_after_absent, key_window_ends_at, sends_of
+from ledger.authority import authority_after_absent, key_window_ends_at
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.escalating import escalate_overdue
@@ -23,7 +23,7 @@ from ledger.lifecycle.settled_by import (
 )
 from ledger.models import Attempt, LookUp, Provider
 from ledger.policies import rule_of, veil_over
-from ledger.rules.authority import as_told
+from ledger.rules.authority import Allowed, as_told
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
 from ledger.rules.reconcile import (
     AttemptFacts,
@@ -49,18 +49,32 @@ def apply_answer(
         if attempt.lookup_epoch != epoch:
             _keep_stale(case, attempt, epoch, provider, looked_up)
             return None
-        follows = decide(
-            facts_of(case, attempt),
-            looked_up,
-            authority_after_absent(case.operation, attempt, now=case.now),
-            case.now,
-        )
-        _store(case, attempt, epoch, provider, looked_up, follows.row)
-        _count(case, attempt, looked_up, follows)
-        _apply(case, attempt, looked_up, follows)
-        if follows.may_escalate:
-            escalate_overdue(case, attempt)
+        follows = what_follows(case, attempt, looked_up)
+        follow(case, attempt, epoch, provider, looked_up, follows)
         return follows
+
+
+def what_follows(case: Case, attempt: Attempt, looked_up: LookedUp) -> Follows:
+    """Authority is asked only where nothing is there: of what is, nothing is sent again."""
+    is_there = bool(_counted(case, attempt, looked_up)) or looked_up.kind in _UNREADABLE
+    authority = Allowed() if is_there else authority_after_absent(case.operation, attempt, now=case.now)
+    return decide(facts_of(case, attempt), looked_up, authority, case.now)
+
+
+def follow(
+    case: Case,
+    attempt: Attempt,
+    epoch: int,
+    provider: Provider | None,
+    looked_up: LookedUp,
+    follows: Follows,
+) -> None:
+    """Write down the answer and what it leads to."""
+    _store(case, attempt, epoch, provider, looked_up, follows.row)
+    _count(case, attempt, looked_up, follows)
+    _apply(case, attempt, looked_up, follows)
+    if follows.may_escalate:
+        escalate_overdue(case, attempt)
 
 
 def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
@@ -82,7 +96,7 @@ def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
         confirm_by_lookup=rule.confirm == "lookup" and attempt.success_reported,
         cancelled=case.operation.cancelled_at is not None,
         rejected=attempt.closed_to_sending_at is not None,
-        max_attempts_used=sends_of(case.operation) >= rule.max_attempts,
+        max_attempts_used=case.sends >= rule.max_attempts,
         key_window_ends_at=key_window_ends_at(attempt, rule),
         known_references=_references_of_earlier(case, attempt),
     )
@@ -111,7 +125,7 @@ def _store(
 ) -> None:
     veil = veil_over(attempt)
     records = [{**_named(record), "data": veil.over(record.data)} for record in looked_up.records]
-    LookUp.objects.create(
+    look_up = LookUp(
         tenant_id=attempt.tenant_id,
         attempt=attempt,
         provider=provider,
@@ -122,6 +136,7 @@ def _store(
         detail=veil.over_text(looked_up.detail)[:4000],
         row=row,
     )
+    case.pen.keep(look_up)
     references = [record["reference"] for record in records]
     case.record(EventKind.LOOKED_UP, attempt, answer=looked_up.kind, row=row, references=references)
 

@@ -42,7 +42,7 @@ def close(case: Case, attempt: Attempt, *, how: str) -> None:
     item = case.items.pop(attempt.pk, None)
     if item is not None:
         item.closed_at, item.closed_how = case.now, how
-        item.save(update_fields=["closed_at", "closed_how"])
+        case.pen.change(item, "closed_at", "closed_how")
 
 
 def own(item: ReviewItem, owned: Owned) -> dict[str, object]:

@@ -32,10 +32,6 @@ _KIND_OF_STATE = {
 }
 
 
-class LostRace(AssertionError):
-    """The attempt was not in the state this transaction saw under its lock: a lock is missing somewhere."""
-
-
 def move(
     case: Case,
     attempt: Attempt,
@@ -62,7 +58,7 @@ def move(
         conflict_open=item is not None and item.reason == ReviewReason.CONFLICTING_EVIDENCE,
     )
     columns = {**_columns(case, attempt, source, to), "reason": reason or "", **facts}
-    _write(attempt, source, to, columns)
+    _write(case, attempt, source, {"state": to, **columns})
     case.moved = True
     event = case.record(
         _KIND_OF_STATE[to],
@@ -71,7 +67,7 @@ def move(
     )
     items.follow_move(case, attempt, reason)
     _void_approval(case, attempt, to)
-    if item is not None and to not in OPEN_QUESTION:
+    if item is not None and to not in OPEN_QUESTION and not case.unheard:
         end_statements(case, attempt, to, event)
     _enter_budget(case, attempt, source, to, how, actual or {})
     return event
@@ -82,7 +78,8 @@ def void_approval(
 ) -> None:
     """A waiting approval of this attempt leads to nothing any more; open votes fall with it, and what was
     held until that approval is back at the desk."""
-    attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
+    if not case.unheard:
+        attempt.votes.filter(approval=None, voided_at=None).update(voided_at=case.now, void_cause=cause)
     drop_approval(case, attempt, cause)
     if attempt.state == State.INTENT_RECORDED and attempt.held_at is not None:
         move(case, attempt, State.MANUAL_REVIEW, reason=reason)
@@ -103,12 +100,10 @@ def void_all_approvals(case: Case, cause: str) -> None:
         void_approval(case, attempt, cause)
 
 
-def _write(attempt: Attempt, source: State, to: State, columns: dict[str, Any]) -> None:
-    changed = Attempt.objects.filter(pk=attempt.pk, state=source).update(state=to, **columns)
-    if changed != 1:
-        raise LostRace(f"{attempt.pk} is no longer {source}")
-    for name, value in {"state": to, **columns}.items():
+def _write(case: Case, attempt: Attempt, source: State, columns: dict[str, Any]) -> None:
+    for name, value in columns.items():
         setattr(attempt, name, value)
+    case.pen.change_from(source, attempt, *columns)
 
 
 def _columns(case: Case, attempt: Attempt, source: State, to: State) -> dict[str, Any]:
@@ -155,6 +150,7 @@ def _enter_budget(case: Case, attempt: Attempt, source: State, to: State, how: H
         now=case.now,
         rule=rule_now(attempt),
         actual=actual,
+        books=case.books,
     )
     if overrun:
         case.record(EventKind.OVERRUN, attempt, units=list(overrun))

@@ -32,7 +32,7 @@ def confirm(
         confirmed_by=by,
         result_ref=reference or attempt.result_ref,
         positive_evidence=True,
-        actual=reported_actual(attempt),
+        actual={} if case.unheard else reported_actual(attempt),
         said={"confirmed_by": by, "reference": reference, **(said or {})},
     )
     void_all_approvals(case, "confirmed")

@@ -18,7 +18,7 @@ def settle(case: Case) -> None:
     if outcome == case.operation.outcome:
         return
     case.operation.outcome = outcome
-    case.operation.save(update_fields=["outcome"])
+    case.pen.change(case.operation, "outcome")
     if outcome is not Outcome.OPEN:
         _settle(case, outcome)
 
@@ -27,7 +27,7 @@ def _settle(case: Case, outcome: Outcome) -> None:
     operation, attempt = case.operation, case.confirmed or case.newest
     planned = outbox.plan_deliveries(operation, tool=attempt.tool, outcome=outcome)
     operation.settlements_count += 1
-    operation.save(update_fields=["settlements_count"])
+    case.pen.change(operation, "settlements_count")
     event = case.record(
         EventKind.SETTLED,
         attempt,
@@ -35,8 +35,8 @@ def _settle(case: Case, outcome: Outcome) -> None:
         number=operation.settlements_count,
         deliveries=[{"id": plan.delivery_id, "destination": plan.destination.pk} for plan in planned],
     )
-    settlement = Settlement.objects.create(
-        tenant_id=operation.tenant_id,
+    settlement = Settlement(
+        tenant=attempt.agent.tenant,
         operation=operation,
         number=operation.settlements_count,
         outcome=outcome,
@@ -44,4 +44,4 @@ def _settle(case: Case, outcome: Outcome) -> None:
         event=event,
         at=case.now,
     )
-    outbox.enqueue(settlement, planned, now=case.now)
+    case.pen.settle(settlement, planned, now=case.now)

@@ -66,9 +66,11 @@ def shared(turns: Turns) -> Iterator[None]:
         _turns.reset(token)
 
 
-def pace(host: str, rate_per_s: float) -> None:
-    """Wait for this host's next turn."""
-    time.sleep(_turns.get().take(host, 1 / rate_per_s))
+def pace(host: str, rate_per_s: float) -> bool:
+    """Wait for this host's next turn. Was there anything to wait for?"""
+    wait_s = _turns.get().take(host, 1 / rate_per_s)
+    time.sleep(wait_s)
+    return wait_s > 0
 
 
 def hold(account: str, retry_after: str) -> None:

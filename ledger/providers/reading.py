@@ -98,7 +98,8 @@ class Reader:
         NoAnswer."""
         host, account = self._whose(url)
         _check_not_held(account)
-        pace(host, self.rate_per_s)
+        if pace(host, self.rate_per_s):
+            _check_not_held(account)  # another answer may have asked for rest meanwhile
         answer = http.request(
             method, url, headers={**self.headers, **headers, **self._secret()}, content=content
         )

@@ -31,10 +31,16 @@ attempt's own fault."""
 
 @dataclass(frozen=True)
 class Claim:
-    """One attempt to ask about; an answer counts only under this epoch."""
+    """One attempt to ask about, and who is asked, as they are stored now (None: nobody has added it); an
+    answer counts only under this epoch."""
 
-    attempt_id: str
+    attempt: Attempt
     epoch: int
+    provider: Provider | None
+
+    @property
+    def attempt_id(self) -> str:
+        return str(self.attempt.pk)
 
 
 @dataclass(frozen=True)
@@ -67,39 +73,42 @@ def lanes_of(attempts: QuerySet[Attempt]) -> list[Lane]:
     return [Lane(tenant_id, provider, tuple(work)) for (tenant_id, provider), work in found.items()]
 
 
-def claim_in(lane: Lane) -> Claim | None:
-    """Take the look-up lease of the attempt whose turn it is; None where nothing is due, or the provider is
-    not to be asked now."""
-    return durable(lambda: _claim(lane))
+def claim_in(lane: Lane, *, at_most: int = 1) -> list[Claim]:
+    """Take the look-up lease of the attempts whose turn it is; of none where nothing is due, or the provider
+    is not to be asked now."""
+    return durable(lambda: _claim(lane, at_most))
 
 
-def _claim(lane: Lane) -> Claim | None:
-    now = database_clock()
-    picked = _next_of(_due(now).filter(lane.attempts))
-    if picked is None or not _may_ask(lane, now):
-        return None
-    attempt_id, epoch = picked
-    Attempt.objects.filter(pk=attempt_id).update(
+def _claim(lane: Lane, at_most: int) -> list[Claim]:
+    now, provider = database_clock(), provider_named(lane.tenant_id, lane.provider)
+    is_away = provider is not None and provider.failures >= AWAY_AFTER
+    picked = _next_of(_due(now).filter(lane.attempts), 1 if is_away else at_most)
+    if not picked or (is_away and not _may_probe(lane, now)):
+        return []
+    Attempt.objects.filter(pk__in=[attempt.pk for attempt in picked]).update(
         lookup_lease_until=now + LOOK_UP_LEASE, lookup_epoch=F("lookup_epoch") + 1
     )
-    return Claim(attempt_id, epoch + 1)
+    return [Claim(attempt, attempt.lookup_epoch + 1, provider) for attempt in picked]
 
 
-def _next_of(due: QuerySet[Attempt]) -> tuple[str, int] | None:
+def provider_named(tenant_id: int, name: str | None) -> Provider | None:
+    """How a tenant's provider is asked; None where nobody has added it."""
+    return Provider.objects.filter(tenant_id=tenant_id, name=name).first() if name else None
+
+
+def _next_of(due: QuerySet[Attempt], at_most: int) -> list[Attempt]:
     """One whose look-up keeps failing comes after those that were not tried: it may be the only one. One that
     somebody works on is left out."""
-    free = due.select_related("operation").only("lookup_epoch", "operation__id")
-    queue = free.select_for_update(skip_locked=True, of=("self", "operation"))
-    picked = queue.order_by("lookup_failures", "next_check_at").first()
-    return (picked.pk, picked.lookup_epoch) if picked else None
+    whole = due.select_related("operation").prefetch_related("policy").defer("args")
+    queue = whole.select_for_update(skip_locked=True, of=("self", "operation"))
+    return list(queue.order_by("lookup_failures", "next_check_at")[:at_most])
 
 
-def _may_ask(lane: Lane, now: datetime) -> bool:
+def _may_probe(lane: Lane, now: datetime) -> bool:
     """A provider that was not there is probed by one at a time; who dies over it keeps nobody for long."""
-    away = Provider.objects.filter(tenant_id=lane.tenant_id, name=lane.provider, failures__gte=AWAY_AFTER)
-    if not away.exists():
-        return True
-    return bool(away.filter(Q(probe_at=None) | Q(probe_at__lte=now)).update(probe_at=now + LOOK_UP_LEASE))
+    away = Provider.objects.filter(tenant_id=lane.tenant_id, name=lane.provider)
+    may = away.filter(Q(probe_at=None) | Q(probe_at__lte=now), failures__gte=AWAY_AFTER)
+    return bool(may.update(probe_at=now + LOOK_UP_LEASE))
 
 
 def _due(now: datetime) -> QuerySet[Attempt]:

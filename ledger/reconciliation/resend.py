@@ -35,9 +35,10 @@ from ledger.providers.pace import shared
 from ledger.providers.registry import sender_for
 from ledger.pulses import beat
 from ledger.reconciliation.apart import apart, is_locked
+from ledger.reconciliation.asking import question_about
+from ledger.reconciliation.claims import provider_named
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
-from ledger.reconciliation.runner import provider_named, question_about
 from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.policy import Rule
 from ledger.rules.reconcile import LookedUpKind

@@ -1,4 +1,7 @@
-"""What answers every request after 20 ms, at little cost; as a program it prints its port."""
+"""What answers every request after 20 ms, at little cost; as a program it prints its port.
+
+Asked for a correlation id, it has the mail that was sent under it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ import re
 from tests.support.serving import end_with_its_starter
 
 ANSWERS_AFTER_S = 0.02
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+MAIL = (
+    b'{"data": [{"id": "msg-%(id)b", "status": "sent", "metadata": {"correlation_id": "%(id)b"}, '
+    b'"to": "ada@example.org", "subject": "Invoice 7"}]}'
+)
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+_ASKED = re.compile(rb"[?&]correlation_id=([\w-]+)")
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
@@ -28,11 +36,16 @@ class Answering(asyncio.Protocol):
         length = _LENGTH.search(head)
         if found and len(body) >= (int(length[1]) if length else 0):
             self._read = b""
-            asyncio.get_running_loop().call_later(ANSWERS_AFTER_S, self._answer)
+            asyncio.get_running_loop().call_later(ANSWERS_AFTER_S, self._answer, _answer_to(head))
 
-    def _answer(self) -> None:
+    def _answer(self, body: bytes) -> None:
         if not self._transport.is_closing():
-            self._transport.write(ANSWER)
+            self._transport.write(_ANSWER % (len(body), body))
+
+
+def _answer_to(head: bytes) -> bytes:
+    asked = _ASKED.search(head)
+    return MAIL % {b"id": asked[1]} if asked else b"{}"
 
 
 async def main() -> None:

@@ -8,112 +8,14 @@ database, and the two ratios.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from statistics import median
 
-import django
-import psutil
-
-from tests.bench.server import server
-from tests.support.serving import kill_program, start_program
+from tests.bench.rounds import Bench, compare
 
 DESTINATIONS = 32
 """With four places each, more than two workers have: else their limits, and no worker, would be measured."""
-KINDS = {"bare": ("bare",), "one worker": ("ours",), "two workers": ("ours", "ours")}
-TARGET, SECOND_TARGET = 0.8, 0.7
-
-
-@dataclass(frozen=True)
-class Slice:
-    """One kind's turn: deliveries a second, and milliseconds of CPU for each, in processes and database."""
-
-    per_s: float
-    cpu_ms: float
-    database_ms: float
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--slice", type=int, default=600)
-    options = parser.parse_args()
-    answering, port = start_program("tests.bench.answering")
-    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
-        try:
-            with server(Path(directory) / "home", durable=True) as postmaster:
-                django.setup()
-                _prepare(int(port), options.rounds * options.slice * len(KINDS))
-                found = _rounds(postmaster, options.rounds, options.slice)
-        finally:
-            kill_program(answering)
-    _tell(found)
-
-
-def _rounds(postmaster: psutil.Process, rounds: int, size: int) -> dict[str, list[Slice]]:
-    found: dict[str, list[Slice]] = {kind: [] for kind in KINDS}
-    for number in range(rounds):
-        for kind, programs in KINDS.items():
-            found[kind].append(_slice(postmaster, programs, size))
-            print(f"round {number + 1}, {kind}: {found[kind][-1].per_s:.0f}/s", file=sys.stderr, flush=True)
-    return found
-
-
-def _slice(postmaster: psutil.Process, programs: Sequence[str], size: int) -> Slice:
-    """Make so many due, let them all begin at once, and see how long the last one takes."""
-    knows_its_work = "bare" in programs
-    if knows_its_work:
-        _make_due(size)
-    running = [start_program("tests.bench.delivering", program)[0] for program in programs]
-    if not knows_its_work:
-        _make_due(size)
-    cpu_before = _cpu_s(postmaster)
-    began = time.monotonic()
-    for process in running:
-        _say(process, "go")
-    said = [_hear(process) for process in running]
-    took_s, cpu_after = max(one["took_s"] for one in said), _cpu_s(postmaster)
-    assert time.monotonic() - began >= took_s
-    done = sum(one["done"] for one in said)
-    assert done == size, f"{done} of {size} were delivered"
-    for process in running:
-        _say(process, "end")
-        process.communicate()
-    cpu_s = sum(one["cpu_s"] for one in said)
-    return Slice(done / took_s, 1000 * cpu_s / done, 1000 * (cpu_after - cpu_before) / done)
-
-
-def _say(process: subprocess.Popen[str], word: str) -> None:
-    assert process.stdin is not None
-    process.stdin.write(word + "\n")
-    process.stdin.flush()
-
-
-def _hear(process: subprocess.Popen[str]) -> dict[str, float]:
-    assert process.stdout is not None
-    said: dict[str, float] = json.loads(process.stdout.readline())
-    return said
-
-
-def _cpu_s(postmaster: psutil.Process) -> float:
-    """Of the database's processes, those that have ended too."""
-    ended = postmaster.cpu_times()
-    used = ended.children_user + ended.children_system
-    for process in postmaster.children():
-        with suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            used += times.user + times.system
-    return float(used)
 
 
 def _prepare(port: int, deliveries: int) -> None:
@@ -163,25 +65,5 @@ def _make_due(size: int) -> None:
     assert Delivery.objects.filter(pk__in=later).update(next_at=now) == size
 
 
-def _tell(found: dict[str, list[Slice]]) -> None:
-    print(f"{'':<14}{'a second: min / median / max':>32}{'CPU ms each':>14}{'database ms':>14}")
-    for kind, slices in found.items():
-        speeds = [one.per_s for one in slices]
-        told = f"{min(speeds):.0f} / {median(speeds):.0f} / {max(speeds):.0f}"
-        cpu, database = (
-            median(values) for values in zip(*((s.cpu_ms, s.database_ms) for s in slices), strict=True)
-        )
-        print(f"{kind:<14}{told:>32}{cpu:>14.2f}{database:>14.2f}")
-    ratios = [ours.per_s / bare.per_s for ours, bare in zip(found["one worker"], found["bare"], strict=True)]
-    gains = [
-        two.per_s / one.per_s - 1 for two, one in zip(found["two workers"], found["one worker"], strict=True)
-    ]
-    for what, values, target in (
-        ("one worker / bare", ratios, TARGET),
-        ("the second adds", gains, SECOND_TARGET),
-    ):
-        print(f"{what:<20}{min(values):.2f} / {median(values):.2f} / {max(values):.2f}   (target {target})")
-
-
 if __name__ == "__main__":
-    main()
+    compare(Bench(__doc__ or "", "tests.bench.delivering", _prepare, _make_due))

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import queue
-import resource
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,14 +20,10 @@ from typing import Any
 
 import django
 
+from tests.bench.rounds import take_turn
+
 THREADS = 16
 WRITTEN_AT_ONCE = 32
-IDLE_S = 0.5
-
-
-def cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def ours() -> int:
@@ -181,13 +175,7 @@ def main(kind: str) -> None:
     work: Callable[[], int] = Bare() if kind == "bare" else ours
     if kind == "ours":
         _warm_up()
-    print("ready", flush=True)
-    sys.stdin.readline()
-    began_s, began_cpu_s = time.monotonic(), cpu_s()
-    done = work()
-    said = {"done": done, "took_s": time.monotonic() - began_s, "cpu_s": cpu_s() - began_cpu_s}
-    print(json.dumps(said), flush=True)
-    sys.stdin.readline()
+    take_turn(work)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import copy
 import random
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -107,10 +108,21 @@ class Work:
         make.reported(self.cast.key, sent, "succeeded", result_ref="d")
 
     def unknown(self, run: str) -> None:
-        make.unknown(self.cast.key, run=run)
+        make.unknown(self.cast.key, make.MAIL, run=run)
 
     def held(self, run: str) -> None:
         make.held(self.cast.key, run=run)
+
+
+class WorkInDoubt(Work):
+    """Mails of which nobody has heard, each of a run of its own."""
+
+    def make(self, number: int) -> None:
+        for one in range(self.operations, self.operations + number):
+            run = f"run-{one}"
+            durable(partial(lifecycle.open_run, key=self.cast.key, name=run, limits={"tool_calls": 1000}))
+            self.unknown(run)
+        self.operations += number
 
 
 def _copy(originals: dict[type[TenantRow], list[Any]], numbers: range) -> None:

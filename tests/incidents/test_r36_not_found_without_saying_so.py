@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from ledger.reconciliation import runner
+from ledger.reconciliation import asking
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.helping import answers_of, asked_through_a_line, but_not_the_canary
 from tests.incidents.scene import MAIL, PAYMENT, Body, Scene, configuration
@@ -60,7 +60,7 @@ def test_it_is_no_word_about_the_effect(scene: Scene, tool: str) -> None:
 
 
 def test_an_answer_that_does_not_come(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LOOK_UP_S", 0.3)
+    monkeypatch.setattr(asking, "LOOK_UP_S", 0.3)
     come = threading.Event()
 
     def slow(_: Request, __: Honest) -> Reply:

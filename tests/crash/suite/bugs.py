@@ -49,9 +49,9 @@ def no_locks_no_old_state() -> None:
     from ledger.lifecycle import moves
     from ledger.models import Attempt
 
-    def write(attempt: Any, source: Any, to: Any, columns: dict[str, Any]) -> None:
-        Attempt.objects.filter(pk=attempt.pk).update(state=to, **columns)
-        for name, value in {"state": to, **columns}.items():
+    def write(case: Any, attempt: Any, source: Any, columns: dict[str, Any]) -> None:
+        Attempt.objects.filter(pk=attempt.pk).update(**columns)
+        for name, value in columns.items():
             setattr(attempt, name, value)
 
     no_locks()

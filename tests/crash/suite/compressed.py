@@ -39,7 +39,7 @@ WAITS_S: Mapping[str, float | tuple[float, ...]] = {
 
 LIMITS_S: Mapping[str, float] = {
     "ledger.reconciliation.claims:LOOK_UP_LEASE": 0.6,  # 30 s: 50
-    "ledger.reconciliation.runner:LOOK_UP_S": 0.3,  # 15 s: 50
+    "ledger.reconciliation.asking:LOOK_UP_S": 0.3,  # 15 s: 50
     "ledger.reconciliation.resend:SEND_S": 0.3,  # 15 s: 50
     "ledger.providers.pace:LONGEST_HOLD_S": 0.3,  # 30 s: 100
     "ledger.deliveries.claiming:LEASE": 0.4,  # 8 s: 20

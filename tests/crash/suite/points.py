@@ -51,7 +51,8 @@ VERBS: Mapping[str, str] = {
 
 TRANSACTIONS: Mapping[str, str] = {
     "ledger.reconciliation.claims.claim_in": "reconciler.claim",
-    "ledger.reconciliation.runner._reconcile": "reconciler.apply",
+    "ledger.reconciliation.runner._Pass._apply_one": "reconciler.apply",
+    "ledger.reconciliation.runner._Pass._apply_plain": "reconciler.apply",
     "ledger.reconciliation.health.note_answer": "reconciler.health",
     "ledger.reconciliation.apart.unless_locked": "sweep",
     "ledger.reconciliation.due_sends.put_off": "sender.put_off",
@@ -81,7 +82,7 @@ AGENT = (
     "agent.reported",  # after the outcome
 )
 STEPS = ("statement", "before_commit", "after_commit")
-NAMES = (*VERBS.values(), *TRANSACTIONS.values())
+NAMES = tuple(dict.fromkeys((*VERBS.values(), *TRANSACTIONS.values())))
 IN_TRANSACTIONS = tuple(f"{name}.{step}" for name in NAMES for step in STEPS)
 ANSWERS = tuple(f"{name}.answer" for name in VERBS.values())
 BETWEEN = tuple(sorted(point for point in IN_PRODUCT if not point.endswith(".before_commit")))

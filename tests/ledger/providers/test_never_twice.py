@@ -15,7 +15,7 @@ from ledger import lifecycle
 from ledger.lifecycle import LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import Attempt, LookUp, Provider, User
 from ledger.reconciliation import reconcile_once
-from ledger.reconciliation.runner import question_about
+from ledger.reconciliation.asking import question_about
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
