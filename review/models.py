@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from guardian.models import UserObjectPermissionBase
 
 from ledger.models import ReviewGroup, Tenant, User, triggers
@@ -67,6 +67,21 @@ class PressNonce(models.Model):
         return self.item_id
 
 
+class PasswordLink(models.Model):
+    """The one link with which a person may set their password, as an administrator of `tenant` made it. Only
+    the hash of its code is kept; a newer one takes its place, and it goes when it is used."""
+
+    person = models.OneToOneField(User, models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="+")
+    made_by = models.ForeignKey(User, models.CASCADE, related_name="+")
+    code_hash = models.CharField(max_length=64, unique=True)
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"for {self.person_id} until {self.expires_at:%Y-%m-%d %H:%M}"
+
+
 class OwnershipVersion(TenantRow):
     """One numbered set of rules of ownership, as somebody saved it; the highest version is in force."""
 
@@ -113,6 +128,21 @@ class TeamChange(TenantRow):
     at = models.DateTimeField()
 
     class Meta:
+        triggers = triggers.append_only()
+
+
+class Absence(TenantRow):
+    """One line of when somebody is away from the work of a tenant; the newest one counts. Until then no rule
+    gives them anything. `until` None: they are back."""
+
+    person = models.ForeignKey(User, models.PROTECT, related_name="+")
+    until = models.DateTimeField(null=True)
+    by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    why = models.CharField(max_length=4000, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index("tenant", "person", F("id").desc(), name="absences_newest_first"),)
         triggers = triggers.append_only()
 
 

@@ -15,6 +15,7 @@ from ledger.queries.arguments import sentence_of
 from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import database_clock, one_reading
 from review.access import person_in
+from review.accounts import open_link_of
 from review.door import administrators, right_needed
 from review.models import ApprovalScope
 from review.people import people_of, who_is_known_in
@@ -39,6 +40,7 @@ class PersonRow:
 
     user_id: int
     username: str
+    name: str
     is_active: bool
     roles: tuple[Role, ...]
     scopes: tuple[str, ...]
@@ -102,12 +104,24 @@ class InHand:
 
 
 @dataclass(frozen=True)
+class LinkView:
+    """A link that was handed to somebody and not used yet; nobody can show its code."""
+
+    made_by: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
 class PersonPage:
-    """One person in one tenant. `stored`: the roles they have while they are switched on."""
+    """One person in one tenant. `stored`: the roles they have while they are switched on; `link`: the open
+    link with which they may set their password, and `has_password`: whether they ever did."""
 
     charge: Charge
     user_id: int
     username: str
+    name: str
+    has_password: bool
+    link: LinkView | None
     is_active: bool
     is_superuser: bool
     here: TenantRights
@@ -166,6 +180,9 @@ def _person_page(user: User, slug: str, person_id: int) -> PersonPage:
         charge=charge,
         user_id=person.pk,
         username=person.get_username(),
+        name=person.get_full_name(),
+        has_password=person.has_usable_password(),
+        link=_link(person),
         is_active=person.is_active,
         is_superuser=person.is_superuser,
         here=rights_in(person, tenant),
@@ -227,12 +244,18 @@ def _person(person: User, rights: Rights, in_hand: int) -> PersonRow:
     return PersonRow(
         user_id=person.pk,
         username=person.get_username(),
+        name=person.get_full_name(),
         is_active=person.is_active,
         roles=roles_of(rights),
         scopes=tuple(str(scope) for scope in rights.scopes),
         in_hand=in_hand,
         last_login=person.last_login,
     )
+
+
+def _link(person: User) -> LinkView | None:
+    link = open_link_of(person)
+    return LinkView(link.made_by.get_username(), link.expires_at) if link else None
 
 
 def _rights(rights: Rights, tenant: Tenant) -> tuple[RightView, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ledger.models import Tenant, User
 from review.access import why_not_give
+from review.accounts import why_no_link
 from review.door import right_needed
 from review.queries.delivery_values import PressView
 from review.rights import Rights, stored_rights
@@ -37,6 +38,13 @@ def presses_of(
             "Take a scope",
             "Takes effect at the next question: votes that no other scope covers are void.",
             no_right or ("" if stored.scopes else f"{name} approves nothing in {tenant.name}."),
+        ),
+        PressView(
+            "new-link",
+            "Make a link to set a password",
+            f"Shows a link once, which you hand to {name} yourself: nothing is mailed. When it is used, the "
+            f"password before and every session of theirs end.",
+            no_right or why_no_link(user, person),
         ),
         _switch(person, no_right, ends),
     )
