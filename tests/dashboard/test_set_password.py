@@ -46,7 +46,7 @@ def test_a_new_person_sets_a_password_and_signs_in(people: Cast, signed_in: Sign
     nora = User.objects.get(username="nora")
     before = body_of(admin, f"/access/acme/{nora.pk}/")
     assert code not in before
-    for shown in ("Nora Nil", "Has set no password yet", "made by admin, is open until"):
+    for shown in ("Nora Nil", "Has set no password yet", "made by admin, is open"):
         assert shown in before
 
     assert set_password(code) == (303, "/sign-in/?set")
