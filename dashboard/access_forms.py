@@ -51,6 +51,19 @@ class NewPersonForm(AdmitPersonForm):
     )
 
 
+class AwayForm(DecisionForm):
+    """Until when."""
+
+    until = forms.DateTimeField(
+        label="Away until, in UTC",
+        widget=forms.DateTimeInput(attrs={"class": "form-control", "type": "datetime-local"}),
+        error_messages={
+            "required": "Type until when: a day and a time.",
+            "invalid": "Type a day and a time, for example 2026-11-30 09:00.",
+        },
+    )
+
+
 class GiveScopeForm(DecisionForm):
     """A scope to be."""
 

@@ -8,20 +8,27 @@ from typing import Any
 from django import forms
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import refusals
 from dashboard.access import requires
-from dashboard.access_forms import AdmitPersonForm, GiveScopeForm, NewPersonForm, RoleForm, TakeScopeForm
+from dashboard.access_forms import (
+    AdmitPersonForm,
+    AwayForm,
+    GiveScopeForm,
+    NewPersonForm,
+    RoleForm,
+    TakeScopeForm,
+)
 from dashboard.asks import Adding, Asked, ShownOnce, ask, ask_again, ask_to_add
 from dashboard.charge import SECTION, changes_charge, reads_charge
 from dashboard.filters import one_value
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page
 from ledger.models import User
-from review import access, accounts
-from review.access import AccessRefused
+from review import absences, access, accounts
 from review.accounts import NewLink
+from review.answers import Refused
 from review.door import NotPermitted, require_administrator
 from review.queries import NotVisible
 from review.queries.access import PersonPage, access_page, own_rights, person_page
@@ -30,6 +37,15 @@ from review.roles import Role
 
 TEMPLATE = "dashboard/person.html"
 GRAVE = frozenset({"switch-off", "take-role"})
+ABSENCE: Mapping[str, tuple[str, str, str]] = {
+    "away": (
+        "Away from the work of",
+        "Until then no rule gives you anything. Your open items ({owned}) stay yours: hand over the urgent.",
+        "I am away until then",
+    ),
+    "back": ("Back at the work of", "Rules give you work again, from now on.", "I am back"),
+}
+"""Heading, consequence and button of what one says of oneself."""
 
 
 @reads_charge
@@ -46,6 +62,30 @@ def own(request: Request) -> HttpResponse:
     if not found.tenants:
         return refusals.no_tenants(request, section="me")
     return page(request, "dashboard/own_rights.html", {"page": found, "as_of": found.as_of, "section": "me"})
+
+
+@requires("decide")
+@require_http_methods(["GET", "HEAD", "POST"])
+def own_absence(request: Request, slug: str, kind: str) -> HttpResponse:
+    """What somebody says of their own absence: `away` or `back`."""
+    here = next((each for each in own_rights(request.user).tenants if each.tenant.slug == slug), None)
+    if here is None or kind not in ABSENCE:
+        raise Http404
+
+    def say(typed: dict[str, Any]) -> HttpResponse:
+        PRESSES[kind](request.user, slug, request.user.pk, typed)
+        return go_to(request, reverse("own_rights"))
+
+    heading, says, press = ABSENCE[kind]
+    adding = Adding(
+        heading=f"{heading} {here.tenant.name}",
+        says=says.format(owned=here.owned),
+        press=press,
+        list=reverse("own_rights"),
+        what="permissions",
+    )
+    form = AwayForm(request.POST or None) if kind == "away" else DecisionForm(request.POST or None)
+    return ask_to_add(request, adding, form, say, section="me")
 
 
 @reads_charge
@@ -123,7 +163,7 @@ def press_person(request: Request, slug: str, person_id: int, kind: str) -> Http
         return _ask(request, found, kind, form, status=422)
     try:
         link = PRESSES[kind](request.user, slug, person_id, form.cleaned_data)
-    except AccessRefused as refused:
+    except Refused as refused:
         now = person_page(request.user, slug, person_id)
         return ask_again(request, TEMPLATE, _context(now), _asked(now, kind, form), str(refused))
     return _with_link(request, slug, link) if link else _after(request, slug, person_id)
@@ -211,6 +251,8 @@ FORMS: Mapping[str, Callable[[PersonPage, Any], forms.Form]] = {
     "switch-off": lambda _, typed: DecisionForm(typed),
     "switch-on": lambda _, typed: DecisionForm(typed),
     "new-link": lambda _, typed: DecisionForm(typed),
+    "away": lambda _, typed: AwayForm(typed),
+    "back": lambda _, typed: DecisionForm(typed),
 }
 
 
@@ -239,4 +281,8 @@ PRESSES: Mapping[str, Callable[[User, str, int, dict[str, Any]], NewLink | None]
     "switch-off": lambda user, slug, who, typed: access.switch_off(user, slug, who, why=typed["why"]),
     "switch-on": lambda user, slug, who, typed: access.switch_on(user, slug, who, why=typed["why"]),
     "new-link": lambda user, slug, who, typed: accounts.make_link(user, slug, who, why=typed["why"]),
+    "away": lambda user, slug, who, typed: absences.mark_away(
+        user, slug, who, until=typed["until"], why=typed["why"]
+    ),
+    "back": lambda user, slug, who, typed: absences.mark_back(user, slug, who, why=typed["why"]),
 }

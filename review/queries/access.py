@@ -14,6 +14,7 @@ from ledger.policies import rule_as_shown
 from ledger.queries.arguments import sentence_of
 from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import database_clock, one_reading
+from review.absences import Away, away_in
 from review.access import person_in
 from review.accounts import open_link_of
 from review.door import administrators, right_needed
@@ -46,6 +47,7 @@ class PersonRow:
     scopes: tuple[str, ...]
     in_hand: int
     last_login: datetime | None
+    away: Away | None
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class RightView:
 @dataclass(frozen=True)
 class TenantRights:
     """What one person may do in one tenant, and who gives the rest. `duties`: what they may not approve
-    although they have the right."""
+    although they have the right; `away`: rules give them nothing before it ends; `owned`: how many open items
+    they own."""
 
     tenant: TenantView
     roles: tuple[Role, ...]
@@ -92,6 +95,12 @@ class TenantRights:
     granted_by: tuple[str, ...]
     groups: tuple[str, ...]
     duties: tuple[str, ...]
+    away: Away | None
+    owned: int
+
+    @property
+    def decides(self) -> bool:
+        return Role.OPERATOR in self.roles
 
 
 @dataclass(frozen=True)
@@ -218,6 +227,8 @@ def rights_in(person: User, tenant: Tenant) -> TenantRights:
         granted_by=administrators(tenant),
         groups=tuple(groups.values_list("name", flat=True)),
         duties=tuple(f"what the agent {name} asks, which is theirs" for name in _agents_of(person, tenant)),
+        away=away_in(tenant).get(person.pk),
+        owned=ReviewItem.objects.filter(tenant=tenant, owner=person, closed_at=None).count(),
     )
 
 
@@ -228,19 +239,24 @@ def lines_of(changes: QuerySet[AccessChange]) -> tuple[ChangeLine, ...]:
 
 
 def _people(tenant: Tenant) -> tuple[PersonRow, ...]:
-    people = people_of(tenant)
+    people, away = people_of(tenant), away_in(tenant)
     somebody = Q(owner__isnull=False) | Q(claimed_by__isnull=False)
     items = ReviewItem.objects.filter(somebody, tenant=tenant, closed_at=None)
     in_hand: Counter[int | None] = Counter()
     for owner, claimed in items.values_list("owner_id", "claimed_by_id"):
         in_hand.update({owner, claimed})
     return tuple(
-        _person(person, people.rights_of(person) if person.is_active else NONE, in_hand[person.pk])
+        _person(
+            person,
+            people.rights_of(person) if person.is_active else NONE,
+            in_hand[person.pk],
+            away.get(person.pk),
+        )
         for person in who_is_known_in(tenant)
     )
 
 
-def _person(person: User, rights: Rights, in_hand: int) -> PersonRow:
+def _person(person: User, rights: Rights, in_hand: int, away: Away | None) -> PersonRow:
     return PersonRow(
         user_id=person.pk,
         username=person.get_username(),
@@ -250,6 +266,7 @@ def _person(person: User, rights: Rights, in_hand: int) -> PersonRow:
         scopes=tuple(str(scope) for scope in rights.scopes),
         in_hand=in_hand,
         last_login=person.last_login,
+        away=away,
     )
 
 

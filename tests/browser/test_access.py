@@ -40,6 +40,7 @@ def pages(people: Cast) -> Mapping[str, str]:
         "access": "/access/",
         "access-me": "/access/me/",
         "access-add": "/access/acme/add/",
+        "access-away": "/absence/acme/away/",
         "access-admit": "/access/acme/admit/",
         "set-password": "/set-password/",
         "person": person,
@@ -48,7 +49,7 @@ def pages(people: Cast) -> Mapping[str, str]:
         "person-oneself": f"/access/acme/{people.admin.pk}/give-role/",
         **{
             f"person-{kind}": f"{person}{kind}/"
-            for kind in ("give-role", "give-scope", "take-scope", "new-link")
+            for kind in ("give-role", "give-scope", "take-scope", "new-link", "away")
         },
         "person-switch-off": f"{person}switch-off/",
         "policies": "/policies/",
