@@ -97,7 +97,8 @@ class OwnershipVersion(TenantRow):
 
 
 class OwnershipEntry(TenantRow):
-    """One rule of a version, at its place from 0; `reason` and `effect` empty: every one."""
+    """One rule of a version, at its place from 0; `reason` and `effect` empty: every one; with a
+    `destination_glob` it is about dead letters alone."""
 
     version = models.ForeignKey(OwnershipVersion, models.PROTECT, related_name="entries", db_constraint=False)
     place = models.PositiveSmallIntegerField()
@@ -106,6 +107,7 @@ class OwnershipEntry(TenantRow):
     effect = models.CharField(max_length=16, blank=True, choices=[(e, e) for e in Effect])
     team = models.ForeignKey(ReviewGroup, models.PROTECT, null=True, related_name="+", db_constraint=False)
     person = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    destination_glob = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     class Meta:
         constraints = (

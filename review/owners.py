@@ -42,6 +42,7 @@ def rule_of_entry(entry: OwnershipEntry) -> OwnershipRule:
         effect=Effect(entry.effect) if entry.effect else None,
         team=entry.team_id,
         person=entry.person_id,
+        destination_glob=entry.destination_glob,
     )
 
 

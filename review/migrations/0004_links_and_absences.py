@@ -1,4 +1,5 @@
-"""Links to set a password with, and who is away until when. Two new tables: the old code knows neither."""
+"""Links to set a password with, who is away until when, and rules of ownership for dead letters. The old code
+knows neither of the two tables; where it writes a rule, the database fills in that it is of no destination."""
 
 import django.db.models.deletion
 import pgtrigger.compiler
@@ -15,6 +16,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="ownershipentry",
+            name="destination_glob",
+            field=models.CharField(blank=True, db_default="", default="", max_length=200),
+        ),
         migrations.CreateModel(
             name="PasswordLink",
             fields=[

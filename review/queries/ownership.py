@@ -38,6 +38,7 @@ class RuleView:
     owner: str
     able: bool
     away: Away | None
+    destination_glob: str
     open_items: int | None
 
 
@@ -139,7 +140,8 @@ def _rules(tenant: Tenant, entries: list[OwnershipEntry], now: DryRun | None) ->
             owner=_owner(entry),
             able=able.includes(rule),
             away=away.get(entry.person_id or 0),
-            open_items=now.matched[entry.place] if now else None,
+            destination_glob=entry.destination_glob,
+            open_items=now.matched[entry.place] if now and not entry.destination_glob else None,
         )
         for entry, rule in zip(entries, rules, strict=True)
     )
