@@ -8,13 +8,12 @@ from typing import Any
 from django import forms
 
 from dashboard.forms import DecisionForm, line_input
-from ledger.rules.names import LONGEST_SCOPE
+from ledger.rules.names import LONGEST_NAME, LONGEST_SCOPE
 from ledger.rules.vocabulary import Effect
+from review.accounts import LONGEST_USERNAME
 from review.queries.access_words import ROLE_WORDS
 from review.queries.words import EFFECT_WORDS
 from review.roles import Role
-
-LONGEST_USERNAME = 150
 
 
 class RoleForm(DecisionForm):
@@ -26,7 +25,7 @@ class RoleForm(DecisionForm):
         widget=forms.RadioSelect,
         error_messages={"required": "Choose a role."},
     )
-    field_order = ("username", "role", "why")
+    field_order = ("username", "display_name", "role", "why")
 
     def __init__(self, *args: Any, roles: Iterable[Role] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -35,10 +34,34 @@ class RoleForm(DecisionForm):
             choices.choices = [(role.value, f"{role.value}: {ROLE_WORDS[role]}") for role in roles]
 
 
-class AddPersonForm(RoleForm):
+class AdmitPersonForm(RoleForm):
     """Somebody who has an account, and their first role here."""
 
     username = forms.CharField(label="User name", max_length=LONGEST_USERNAME, widget=line_input())
+
+
+class NewPersonForm(AdmitPersonForm):
+    """An account to be, and its first role."""
+
+    display_name = forms.CharField(
+        label="Name",
+        max_length=LONGEST_NAME,
+        widget=line_input(),
+        help_text="As colleagues know them. Rights, votes and history go by the user name.",
+    )
+
+
+class AwayForm(DecisionForm):
+    """Until when."""
+
+    until = forms.DateTimeField(
+        label="Away until, in UTC",
+        widget=forms.DateTimeInput(attrs={"class": "form-control", "type": "datetime-local"}),
+        error_messages={
+            "required": "Type until when: a day and a time.",
+            "invalid": "Type a day and a time, for example 2026-11-30 09:00.",
+        },
+    )
 
 
 class GiveScopeForm(DecisionForm):

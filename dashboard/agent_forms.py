@@ -9,7 +9,6 @@ from django import forms
 
 from dashboard.filters import same_words
 from dashboard.forms import DecisionForm, line_input, textarea
-from ledger.access import Grant
 from ledger.rules.names import KEY_VERBS, LONGEST_NAME, MOST_KEY_DAYS
 
 MOST_SCOPES = 50
@@ -75,11 +74,6 @@ class NewKeyForm(DaysForm):
         if len(scopes) > MOST_SCOPES:
             raise forms.ValidationError(f"At most {MOST_SCOPES} scopes.")
         return scopes
-
-    @property
-    def grant(self) -> Grant:
-        typed = self.cleaned_data
-        return Grant(typed["scopes"], typed["verbs"], typed["days"])
 
 
 class RotateKeyForm(DaysForm):

@@ -8,13 +8,25 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import refusals
+from dashboard.access import View, requires
 from dashboard.http import Request
 from review.door import NotPermitted
 from review.queries import tenants_of
 
 SECTION = "access"
+
+
+def reads_charge(view: Callable[..., HttpResponse]) -> View:
+    """A page for whoever administers or audits."""
+    return requires("audit")(require_safe(tells_who_is_in_charge(view)))
+
+
+def changes_charge(view: Callable[..., HttpResponse]) -> View:
+    """A form for whoever administers, and its press."""
+    return requires("administer")(require_http_methods(["GET", "HEAD", "POST"])(tells_who_is_in_charge(view)))
 
 
 def tells_who_is_in_charge(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from review.ownership_rules import MOST_RULES, TypedRule
 
-COLUMNS = ("tool", "reason", "effect", "owner")
+COLUMNS = ("tool", "reason", "effect", "owner", "destination")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class DraftRow:
 def draft_in(typed: QueryDict) -> list[TypedRule]:
     """The rules as they stand in the form."""
     columns = [typed.getlist(name)[: MOST_RULES + 1] for name in COLUMNS]
+    columns[-1] = columns[-1] or [""] * len(columns[0])
     return [TypedRule(*(value.strip() for value in row)) for row in zip(*columns, strict=False)]
 
 

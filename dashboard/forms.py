@@ -11,6 +11,7 @@ from django.http import HttpRequest
 LONGEST_WHY = 4000
 LONGEST_REFERENCE = 255
 LONGEST_ARGUMENTS = 300_000
+LONGEST_PASSWORD = 1000
 
 
 class SignInForm(AuthenticationForm):
@@ -20,6 +21,43 @@ class SignInForm(AuthenticationForm):
         super().__init__(request, *args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs["class"] = "form-control"
+
+
+class SetPasswordForm(forms.Form):
+    """A new password, typed twice, and the code of the link that allows it."""
+
+    code = forms.CharField(
+        label="Code of the link",
+        max_length=100,
+        widget=forms.TextInput(
+            attrs={
+                "class": "form-control",
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "data-from-address": "",
+            }
+        ),
+        help_text="What stands behind # in the link. It is filled in where scripts run.",
+    )
+    password = forms.CharField(
+        label="New password",
+        strip=False,
+        max_length=LONGEST_PASSWORD,
+        widget=forms.PasswordInput(attrs={"class": "form-control", "autocomplete": "new-password"}),
+        help_text="At least 8 characters, none of the common ones, and not like your name.",
+    )
+    again = forms.CharField(
+        label="The same password again",
+        strip=False,
+        max_length=LONGEST_PASSWORD,
+        widget=forms.PasswordInput(attrs={"class": "form-control", "autocomplete": "new-password"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        typed = super().clean() or {}
+        if {"password", "again"} <= typed.keys() and typed["password"] != typed["again"]:
+            self.add_error("again", "The two passwords differ.")
+        return typed
 
 
 def textarea(rows: int, css: str = "", **attrs: str) -> forms.Textarea:

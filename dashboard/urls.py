@@ -31,6 +31,7 @@ register_converter(DecisionConverter, "decision")
 urlpatterns = [
     path("", session.start, name="start"),
     path("sign-in/", session.sign_in, name="sign_in"),
+    path("set-password/", session.set_password, name="set_password"),
     path("sign-out/", session.sign_out, name="sign_out"),
     path("help/", session.help_page, name="help"),
     path("system/", system.system, name="system"),
@@ -65,7 +66,9 @@ urlpatterns = [
     ),
     path("access/", access.access_list, name="access"),
     path("access/me/", access.own, name="own_rights"),
+    path("absence/<slug:slug>/<slug:kind>/", access.own_absence, name="own_absence"),
     path("access/<slug:slug>/add/", access.add_person, name="add_person"),
+    path("access/<slug:slug>/admit/", access.admit_person, name="admit_person"),
     path("access/<slug:slug>/<int:person_id>/", access.person, name="person"),
     path("access/<slug:slug>/<int:person_id>/<slug:kind>/", access.press_person, name="press_person"),
     path("agents/", agents.agent_list, name="agents"),

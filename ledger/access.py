@@ -80,6 +80,17 @@ def give_agent(agent: Agent, *, to: User, by: User | None, why: str) -> None:
     )
 
 
+def switch_agent(agent: Agent, *, on: bool, by: User | None, why: str) -> bool:
+    """Off: none of its keys gets leave or asks anything; what it reports is still a fact. False: it is so
+    already."""
+    if not Agent.objects.filter(pk=agent.pk, is_active=not on).update(is_active=on):
+        return False
+    agent.is_active = on
+    kind = AccessChangeKind.AGENT_SWITCHED_ON if on else AccessChangeKind.AGENT_SWITCHED_OFF
+    note_access(kind, tenant_id=agent.tenant_id, by=by, why=why, agent=agent)
+    return True
+
+
 def create_key(*, agent: Agent, grant: Grant, by: User | None = None, why: str = "") -> tuple[str, ApiKey]:
     """Store a new key of `agent`. The text is returned and kept nowhere."""
     text, key = _new_key(agent, grant, database_clock() + timedelta(days=grant.days))

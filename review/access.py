@@ -19,9 +19,10 @@ from ledger.rules.names import scope_problem
 from ledger.rules.vocabulary import AccessChangeKind, Effect
 from ledger.rules.voiding import VoidCause
 from ledger.transactions import Busy, durable
+from review.answers import Refused
 from review.decisions import effect_now
 from review.door import NotVisible, enter_tenant, require_administrator
-from review.models import ApprovalScope, TenantPermission
+from review.models import ApprovalScope, PasswordLink, TenantPermission
 from review.people import tenants_with, who_is_known_in
 from review.rights import NONE, Rights, hold_rights, rights_of, stored_rights
 from review.roles import Role, falls_with, grant_role, grant_scope, roles_of, take_role, take_scope
@@ -29,8 +30,8 @@ from review.roles import Role, falls_with, grant_role, grant_scope, roles_of, ta
 T = TypeVar("T")
 
 
-class AccessRefused(Exception):
-    """It cannot be done as things stand, or as it was asked for."""
+class AccessRefused(Refused):
+    """Of what is done to somebody's access."""
 
 
 def give_role(by: User, slug: str, person_id: int, *, role: Role, why: str) -> None:
@@ -48,7 +49,7 @@ def add_person(by: User, slug: str, *, username: str, role: Role, why: str) -> i
     def work(tenant: Tenant) -> int:
         person = User.objects.filter(username=username).first()
         if person is None:
-            raise AccessRefused(f"Nobody has the user name {username}.")
+            raise AccessRefused(f"Nobody has the user name {username}.", field="username")
         _give_role(by, tenant, person, role, why)
         return int(person.pk)
 
@@ -245,6 +246,8 @@ def _set_active(person: User, *, active: bool) -> None:
     """After the operations are locked: leave locks them first, and then the agent's owner."""
     person.is_active = active
     person.save(update_fields=["is_active"])
+    if not active:
+        PasswordLink.objects.filter(person=person).delete()
 
 
 def _note(

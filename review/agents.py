@@ -16,18 +16,15 @@ from ledger.models import Agent, ApiKey, Tenant, User
 from ledger.rules.names import MOST_KEY_DAYS, name_problem, scopes_problem, verbs_problem
 from ledger.transactions import database_clock
 from review.access import as_administrator, end_votes_in_conflict
+from review.answers import Refused
 from review.door import NotVisible
 from review.rights import may_view
 
 T = TypeVar("T")
 
 
-class AgentRefused(Exception):
-    """It cannot be done as things stand, or as it was asked for; `field` names what was typed wrong."""
-
-    def __init__(self, message: str, *, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
+class AgentRefused(Refused):
+    """Of what is done to an agent or a key."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +64,17 @@ def give(by: User, slug: str, agent_id: int, *, owner: str, why: str) -> None:
             conflict=lambda attempt: attempt.agent_id == agent.pk,
         )
         ledger_access.give_agent(agent, to=person, by=by, why=why)
+
+    _with_agent(by, slug, agent_id, work)
+
+
+def switch(by: User, slug: str, agent_id: int, *, on: bool, why: str) -> None:
+    """Off: none of its keys gets leave or asks for anything; what it sent is still found out, and what it
+    reports is still a fact. On: everything as before, and nothing that was refused meanwhile is made good."""
+
+    def work(agent: Agent) -> None:
+        if not ledger_access.switch_agent(agent, on=on, by=by, why=why):
+            raise AgentRefused(f"It is switched {'on' if on else 'off'} already.")
 
     _with_agent(by, slug, agent_id, work)
 

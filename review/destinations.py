@@ -19,22 +19,22 @@ from ledger.models import Destination, Tenant, User
 from ledger.rules.deliveries import PauseReason
 from ledger.rules.names import name_problem, scope_problem, url_problem
 from ledger.transactions import database_clock, durable
+from review.answers import Refused
 from review.door import enter_tenant, require_administrator
 from review.queries.destinations import enter_destination, newest_secret
 
 T = TypeVar("T")
 
 
-class DestinationRefused(Exception):
-    """It cannot be done as the destination stands, or as it was asked for."""
+class DestinationRefused(Refused):
+    """Of what is done to a destination."""
 
 
 class BadDestination(DestinationRefused):
     """What was typed cannot be a destination; `field` says which part."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+        super().__init__(message, field=field)
 
 
 @dataclass(frozen=True)

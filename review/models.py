@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from guardian.models import UserObjectPermissionBase
 
 from ledger.models import ReviewGroup, Tenant, User, triggers
@@ -67,6 +67,21 @@ class PressNonce(models.Model):
         return self.item_id
 
 
+class PasswordLink(models.Model):
+    """The one link with which a person may set their password, as an administrator of `tenant` made it. Only
+    the hash of its code is kept; a newer one takes its place, and it goes when it is used."""
+
+    person = models.OneToOneField(User, models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="+")
+    made_by = models.ForeignKey(User, models.CASCADE, related_name="+")
+    code_hash = models.CharField(max_length=64, unique=True)
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"for {self.person_id} until {self.expires_at:%Y-%m-%d %H:%M}"
+
+
 class OwnershipVersion(TenantRow):
     """One numbered set of rules of ownership, as somebody saved it; the highest version is in force."""
 
@@ -82,7 +97,8 @@ class OwnershipVersion(TenantRow):
 
 
 class OwnershipEntry(TenantRow):
-    """One rule of a version, at its place from 0; `reason` and `effect` empty: every one."""
+    """One rule of a version, at its place from 0; `reason` and `effect` empty: every one; with a
+    `destination_glob` it is about dead letters alone."""
 
     version = models.ForeignKey(OwnershipVersion, models.PROTECT, related_name="entries", db_constraint=False)
     place = models.PositiveSmallIntegerField()
@@ -91,6 +107,7 @@ class OwnershipEntry(TenantRow):
     effect = models.CharField(max_length=16, blank=True, choices=[(e, e) for e in Effect])
     team = models.ForeignKey(ReviewGroup, models.PROTECT, null=True, related_name="+", db_constraint=False)
     person = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    destination_glob = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     class Meta:
         constraints = (
@@ -113,6 +130,21 @@ class TeamChange(TenantRow):
     at = models.DateTimeField()
 
     class Meta:
+        triggers = triggers.append_only()
+
+
+class Absence(TenantRow):
+    """One line of when somebody is away from the work of a tenant; the newest one counts. Until then no rule
+    gives them anything. `until` None: they are back."""
+
+    person = models.ForeignKey(User, models.PROTECT, related_name="+")
+    until = models.DateTimeField(null=True)
+    by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    why = models.CharField(max_length=4000, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = (models.Index("tenant", "person", F("id").desc(), name="absences_newest_first"),)
         triggers = triggers.append_only()
 
 

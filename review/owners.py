@@ -10,6 +10,7 @@ from ledger.models import ReviewGroup, User
 from ledger.owners import first_team_of
 from ledger.rules.ownership import Able, Owned, OwnershipRule, Question, first_match, owner_by
 from ledger.rules.vocabulary import Effect, ReviewReason
+from review.absences import lines_of_those_away
 from review.models import OwnershipEntry, OwnershipVersion, TenantPermission
 
 
@@ -41,6 +42,7 @@ def rule_of_entry(entry: OwnershipEntry) -> OwnershipRule:
         effect=Effect(entry.effect) if entry.effect else None,
         team=entry.team_id,
         person=entry.person_id,
+        destination_glob=entry.destination_glob,
     )
 
 
@@ -51,7 +53,7 @@ def able_among(tenant_id: int, rules: Iterable[OwnershipRule]) -> Able:
     people = {rule.person for rule in named if rule.person is not None}
     return Able(
         teams=frozenset(teams_that_act(tenant_id).filter(pk__in=teams).values_list("pk", flat=True)),
-        people=frozenset(deciders(tenant_id).filter(pk__in=people).values_list("pk", flat=True)),
+        people=frozenset(present(tenant_id).filter(pk__in=people).values_list("pk", flat=True)),
     )
 
 
@@ -59,6 +61,11 @@ def deciders(tenant_id: int) -> QuerySet[User]:
     """Active people with the right to decide work there: nobody else can own it."""
     held = TenantPermission.objects.filter(content_object_id=tenant_id, permission__codename="decide_work")
     return User.objects.filter(is_active=True, pk__in=held.values("user_id"))
+
+
+def present(tenant_id: int) -> QuerySet[User]:
+    """Those of them who are not away: rules give nothing to anybody else."""
+    return deciders(tenant_id).exclude(pk__in=lines_of_those_away(tenant_id).values("person_id"))
 
 
 def teams_that_act(tenant_id: int) -> QuerySet[ReviewGroup]:

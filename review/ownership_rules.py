@@ -29,12 +29,14 @@ MOST_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class TypedRule:
-    """One rule as typed: `owner` is a user name or `#team`, an empty `reason` or `effect` stands for all."""
+    """One rule as typed: `owner` is a user name or `#team`, an empty `reason` or `effect` stands for all.
+    With a `destination` it is about dead letters alone."""
 
     tool_glob: str
     reason: str = ""
     effect: str = ""
     owner: str = ""
+    destination: str = ""
 
 
 class BadRules(ValueError):
@@ -148,6 +150,7 @@ def _read(
         faults.append((place, "tool", problem))
     if typed.reason not in ("", *ReviewReason):
         faults.append((place, "reason", "There is no such reason."))
+    faults += [(place, *fault) for fault in _destination_faults(typed)]
     if typed.effect not in ("", *Effect):
         faults.append((place, "effect", "There is no such effect."))
     try:
@@ -163,7 +166,19 @@ def _read(
         effect=Effect(typed.effect) if typed.effect else None,
         team=team.pk if team else None,
         person=person.pk if person else None,
+        destination_glob=typed.destination,
     )
+
+
+def _destination_faults(typed: TypedRule) -> list[tuple[str, str]]:
+    if not typed.destination:
+        return []
+    found = [("destination", _glob_problem(typed.destination).replace("tool glob", "destination"))]
+    if typed.reason:
+        found.append(("reason", "A dead letter has no reason of review: leave it at any."))
+    if typed.owner and not typed.owner.startswith("#"):
+        found.append(("owner", "Dead letters are a team's: choose one."))
+    return [fault for fault in found if fault[1]]
 
 
 def _glob_problem(glob: str) -> str:
@@ -187,4 +202,5 @@ def _entry(saved: OwnershipVersion, place: int, rule: OwnershipRule) -> Ownershi
         effect=rule.effect or "",
         team_id=rule.team,
         person_id=rule.person,
+        destination_glob=rule.destination_glob,
     )

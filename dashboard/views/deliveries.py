@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard import delivery_filters as filters
 from dashboard import refusals
 from dashboard.access import requires
-from dashboard.asks import Asked
+from dashboard.asks import Asked, ask
 from dashboard.filters import is_filtered, pages, same_words, shown_values, tenant_options
 from dashboard.forms import DecisionForm
 from dashboard.http import Request, go_to, page, page_or_part
@@ -132,8 +132,7 @@ def _ask(
         refusal=refusal,
         grave=kind == "dead-letter",
     )
-    context = {**_context(request, found), "asked": asked}
-    return page_or_part(request, TEMPLATE, "decision", context, status=status)
+    return ask(request, TEMPLATE, _context(request, found), asked, status=status)
 
 
 def _context(request: Request, found: DeliveryPage) -> dict[str, Any]:

@@ -13,14 +13,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import refusals
 from dashboard.access import requires
-from dashboard.asks import Asked
+from dashboard.asks import Adding, Asked, ShownOnce, ask, ask_again, ask_to_add
 from dashboard.delivery_forms import DestinationForm, NothingToType, RotateForm
 from dashboard.filters import one_value, pages
 from dashboard.forms import DecisionForm
-from dashboard.http import Request, go_to, page, page_or_part
+from dashboard.http import Request, go_to, page
+from dashboard.templatetags.desk import span
 from dashboard.views.deliveries import SECTION
 from review import destinations
-from review.destinations import BadDestination, DestinationRefused
+from review.destinations import DestinationRefused
 from review.door import NotPermitted
 from review.queries import BadFilter
 from review.queries.delivery_words import ACK_WORDS
@@ -72,17 +73,22 @@ def add_destination(request: Request) -> HttpResponse:
         back = reverse("destinations")
         return refusals.not_permitted(request, refusal, back=back, section=SECTION)
     form = DestinationForm(request.POST or None, tenants=tenants)
-    if request.method == "POST" and form.is_valid():
-        try:
-            added = destinations.add(request.user, form.wanted)
-        except BadDestination as error:
-            form.add_error(error.field, str(error))
-        else:
-            found = destination_page(request.user, added.destination_id)
-            return page(request, TEMPLATE, {**_context(found), "secret": added.secret, "added": True})
-    status = 422 if form.is_bound else 200
-    context = {"form": form, "section": SECTION}
-    return page(request, "dashboard/destination_add.html", context, status=status)
+
+    def add(_: dict[str, Any]) -> HttpResponse:
+        added = destinations.add(request.user, form.wanted)
+        return _with_secret(request, added.destination_id, added.secret, "Added. Its secret, shown this once")
+
+    adding = Adding(
+        heading="Add a destination",
+        says=(
+            "It hears of settlements from now on, not of earlier ones. Its secret is shown once, on the next "
+            "page."
+        ),
+        press="Add the destination",
+        list=reverse("destinations"),
+        what="destinations",
+    )
+    return ask_to_add(request, adding, form, add, section=SECTION)
 
 
 @requires("administer")
@@ -126,35 +132,45 @@ def _rotate(request: Request, destination_id: str, typed: dict[str, Any]) -> Htt
     secret = destinations.rotate_secret(
         request.user, destination_id, overlap=overlap, replaces=typed["replaces"]
     )
+    before = f" The one before signs beside it for {span(overlap.total_seconds())}." if overlap else ""
+    return _with_secret(
+        request,
+        destination_id,
+        secret,
+        "The new secret, shown this once",
+        before or " The one before has ended.",
+    )
+
+
+def _with_secret(
+    request: Request, destination_id: str, secret: str, heading: str, before: str = ""
+) -> HttpResponse:
     found = destination_page(request.user, destination_id)
-    return page(request, TEMPLATE, {**_context(found), "secret": secret, "overlap": overlap})
+    says = f"Give it to the consumer now: it is sealed here and nobody can show it again.{before}"
+    once = ShownOnce(heading, "secret", secret, says)
+    return page(request, TEMPLATE, {**_context(found), "once": once})
 
 
 def _refused(request: Request, destination_id: str, kind: str, form: forms.Form, words: str) -> HttpResponse:
-    """The page as it is now; where the button is gone, only why."""
     now = destination_page(request.user, destination_id)
-    if now.press(kind) is None:
-        back, typed = _address(destination_id), request.POST.get("why", "")
-        return refusals.too_late(request, words, back=back, section=SECTION, typed=typed)
-    return _ask(request, now, kind, form, refusal=words, status=409)
+    return ask_again(request, TEMPLATE, _context(now), _asked(now, kind, form), words)
 
 
 def _ask(
-    request: Request,
-    found: DestinationPage,
-    kind: str,
-    form: forms.Form,
-    *,
-    refusal: str = "",
-    status: int = 200,
+    request: Request, found: DestinationPage, kind: str, form: forms.Form, *, status: int = 200
 ) -> HttpResponse:
-    here = _address(found.row.destination_id)
-    press = found.press(kind)
-    if press is None:
-        return go_to(request, here)
-    address = reverse("press_destination", args=[found.row.destination_id, kind])
-    asked = Asked(press, form, address, here, refusal=refusal, whole_page=kind == "rotate-secret")
-    return page_or_part(request, TEMPLATE, "decision", {**_context(found), "asked": asked}, status=status)
+    return ask(request, TEMPLATE, _context(found), _asked(found, kind, form), status=status)
+
+
+def _asked(found: DestinationPage, kind: str, form: forms.Form) -> Asked:
+    destination_id = found.row.destination_id
+    return Asked(
+        press=found.press(kind),
+        form=form,
+        address=reverse("press_destination", args=[destination_id, kind]),
+        back=_address(destination_id),
+        whole_page=kind == "rotate-secret",
+    )
 
 
 def _address(destination_id: str) -> str:
@@ -169,6 +185,7 @@ def _context(found: DestinationPage) -> dict[str, Any]:
         "as_of": found.as_of,
         "section": SECTION,
         "here": _address(destination_id),
+        "list": reverse("destinations"),
         "ack_words": ACK_WORDS[found.ack],
         "presses": [
             (press, reverse("press_destination", args=[destination_id, press.kind]))

@@ -178,7 +178,7 @@ def _applied(
 
 
 def _typed(rule: RuleView) -> TypedRule:
-    return TypedRule(rule.tool_glob, rule.reason, rule.effect, rule.owner)
+    return TypedRule(rule.tool_glob, rule.reason, rule.effect, rule.owner, rule.destination_glob)
 
 
 def _address(slug: str) -> str:

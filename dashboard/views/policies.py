@@ -6,19 +6,16 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard import refusals
-from dashboard.access import requires
-from dashboard.charge import SECTION, tells_who_is_in_charge
+from dashboard.charge import SECTION, changes_charge, reads_charge
 from dashboard.filters import one_value
 from dashboard.http import Request, go_to, page
 from dashboard.policy_forms import PolicyForm
 from review import policies
-from review.door import require_administrator
 from review.policies import DryRun, PolicyRefused
 from review.queries import BadFilter
-from review.queries.charge import in_charge
+from review.queries.charge import administered
 from review.queries.policies import changes_of, document_in_force, policies_page, policy_page
 from review.queries.values import number_in
 
@@ -26,18 +23,14 @@ NOT_A_VERSION = "A version is a number."
 CHANGED_AFTER_CHECK = "You changed the document after it was checked: check again what it changes."
 
 
-@requires("audit")
-@require_safe
-@tells_who_is_in_charge
+@reads_charge
 def policy_list(request: Request) -> HttpResponse:
     found = policies_page(request.user, one_value(request.GET, "tenant"))
     context = {"page": found, "as_of": found.as_of, "section": SECTION, "tab": "policies"}
     return page(request, "dashboard/policies.html", context)
 
 
-@requires("audit")
-@require_safe
-@tells_who_is_in_charge
+@reads_charge
 def policy(request: Request, slug: str, version: int) -> HttpResponse:
     try:
         against = number_in("against", one_value(request.GET, "against"), NOT_A_VERSION)
@@ -49,14 +42,11 @@ def policy(request: Request, slug: str, version: int) -> HttpResponse:
     return page(request, "dashboard/policy.html", context)
 
 
-@requires("administer")
-@require_http_methods(["GET", "HEAD", "POST"])
-@tells_who_is_in_charge
+@changes_charge
 def publish_policy(request: Request, slug: str) -> HttpResponse:
     """GET shows the document in force to be edited; the first POST says what it would change, the second one
     publishes exactly what was checked."""
-    charge = in_charge(request.user, slug)
-    require_administrator(charge.tenant, charge.rights)
+    charge = administered(request.user, slug)
     if request.method != "POST":
         initial = {"document": document_in_force(charge.tenant)}
         return _shown(request, {"form": PolicyForm(initial=initial), "charge": charge})

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from django.http import HttpResponse
-from django.views.decorators.http import require_safe
 
-from dashboard.access import requires
-from dashboard.charge import SECTION, tells_who_is_in_charge
+from dashboard.charge import SECTION, reads_charge
 from dashboard.filters import one_value
 from dashboard.http import Request, page
 from review.queries.providers import providers_page
 
 
-@requires("audit")
-@require_safe
-@tells_who_is_in_charge
+@reads_charge
 def provider_list(request: Request) -> HttpResponse:
     found = providers_page(request.user, one_value(request.GET, "tenant"))
     context = {"page": found, "as_of": found.as_of, "section": SECTION, "tab": "providers"}

@@ -1,4 +1,4 @@
-"""Signing in and out, and where one starts."""
+"""Signing in and out, setting a password by a link, and where one starts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import public, requires
-from dashboard.forms import SignInForm
+from dashboard.forms import SetPasswordForm, SignInForm
 from dashboard.http import Request, SeeOther, page
 from dashboard.icons import DELIVERY_MEANINGS, STATE_MEANINGS
+from review import accounts
+from review.accounts import LinkOver, PasswordRefused
 
 KEYS = (
     ("j, k", "next and previous row of the queue"),
@@ -34,6 +36,11 @@ KEYS = (
     ("?", "this page"),
 )
 
+LINK_OVER = (
+    "This link was used, replaced or has ended; or its code is not whole. Ask whoever gave it to you for a "
+    "new one."
+)
+
 _sign_in = LoginView.as_view(
     template_name="dashboard/sign_in.html", authentication_form=SignInForm, redirect_authenticated_user=True
 )
@@ -47,6 +54,24 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if not isinstance(answer, HttpResponse):
         raise TypeError("the sign-in view answers with a page or a redirect")
     return SeeOther(answer.headers["Location"]) if "Location" in answer.headers else answer
+
+
+@public
+@require_http_methods(["GET", "HEAD", "POST"])
+def set_password(request: HttpRequest) -> HttpResponse:
+    """By the code of a link, which stands behind # in it: no log and no other server ever reads it."""
+    form = SetPasswordForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            accounts.set_password(form.cleaned_data["code"].strip(), form.cleaned_data["password"])
+        except LinkOver:
+            form.add_error("code", LINK_OVER)
+        except PasswordRefused as refused:
+            form.add_error("password", list(refused.messages))
+        else:
+            logout(request)
+            return SeeOther(f"{reverse('sign_in')}?set")
+    return page(request, "dashboard/set_password.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
 @public

@@ -10,9 +10,12 @@ from django.db import connection
 
 from ledger import events
 from ledger.events import Actor
-from ledger.models import Delivery, DeliveryAck, ReviewGroup
+from ledger.models import Delivery, DeliveryAck
 from ledger.models.people import ApiKey
+from ledger.owners import owner_of
+from ledger.policies import rule_of
 from ledger.rules.deliveries import DeadReason, TryEnd
+from ledger.rules.ownership import Question
 from ledger.rules.states import DeliveryState
 from ledger.rules.vocabulary import EventKind
 from ledger.transactions import require_transaction
@@ -79,10 +82,11 @@ _RECEIVED = """
 def dead_letter(
     delivery: Delivery, reason: DeadReason, *, actor: Actor, now: datetime, why: str = ""
 ) -> None:
-    """Nobody tries it any more; it belongs to the tenant's review group until a person redelivers it."""
+    """Nobody tries it any more; until a person redelivers it, it is the team's whom the rules of ownership
+    name, else the first one's."""
     delivery.dead_at, delivery.dead_reason = now, reason
     delivery.next_at = delivery.held_at = None
-    delivery.owner_group = ReviewGroup.objects.get(tenant_id=delivery.tenant_id, is_first_owner=True)
+    delivery.owner_group_id = owner_of(_question(delivery), tenant_id=delivery.tenant_id).team
     _move(
         delivery,
         DeliveryState.DEAD_LETTERED,
@@ -93,6 +97,11 @@ def dead_letter(
         reason=str(reason),
         why=why,
     )
+
+
+def _question(delivery: Delivery) -> Question:
+    attempt = delivery.settlement.attempt
+    return Question(attempt.tool, None, rule_of(attempt).effect, destination=delivery.destination.name)
 
 
 def send_again(delivery: Delivery, *, actor: Actor, now: datetime, why: str, plan_id: str = "") -> None:

@@ -1,4 +1,5 @@
-"""Whose a new question is: ordered rules, of which the first that matches names a team or a person."""
+"""Whose a new question or dead letter is: ordered rules, of which the first that matches names a team or a
+person."""
 
 from __future__ import annotations
 
@@ -11,32 +12,41 @@ from ledger.rules.vocabulary import Effect, ReviewReason
 
 @dataclass(frozen=True)
 class Question:
-    """What the rules are asked about."""
+    """What the rules are asked about. A dead letter has the name of its `destination`, and no reason."""
 
     tool: str
-    reason: ReviewReason
+    reason: ReviewReason | None
     effect: Effect
+    destination: str = ""
 
 
 @dataclass(frozen=True)
 class OwnershipRule:
-    """One line of the rules; `reason` and `effect` None: every one. It names a team or a person, by id."""
+    """One line of the rules; `reason` and `effect` None: every one. It names a team or a person, by id.
+
+    With a `destination_glob` it is about dead letters alone, which have no reason and are teams'.
+    """
 
     tool_glob: str
     reason: ReviewReason | None = None
     effect: Effect | None = None
     team: int | None = None
     person: int | None = None
+    destination_glob: str = ""
 
     def __post_init__(self) -> None:
         if (self.team is None) == (self.person is None):
             raise ValueError("a rule of ownership names a team or a person")
+        if self.destination_glob and (self.team is None or self.reason is not None):
+            raise ValueError("a rule of dead letters names a team, and no reason")
 
     def matches(self, question: Question) -> bool:
         return (
             glob_matches(self.tool_glob, question.tool)
             and self.reason in (None, question.reason)
             and self.effect in (None, question.effect)
+            and bool(self.destination_glob) == bool(question.destination)
+            and glob_matches(self.destination_glob, question.destination)
         )
 
 

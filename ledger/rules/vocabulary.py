@@ -139,6 +139,11 @@ class AccessChangeKind(StrEnum):
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
     POLICY_PUBLISHED = "policy_published"
+    ACCOUNT_MADE = "account_made"
+    LINK_MADE = "link_made"
+    PASSWORD_SET = "password_set"  # noqa: S105 - the name of a change
+    AGENT_SWITCHED_OFF = "agent_switched_off"
+    AGENT_SWITCHED_ON = "agent_switched_on"
 
 
 class FactKind(StrEnum):

@@ -14,7 +14,9 @@ from ledger.policies import rule_as_shown
 from ledger.queries.arguments import sentence_of
 from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import database_clock, one_reading
+from review.absences import Away, away_in
 from review.access import person_in
+from review.accounts import open_link_of
 from review.door import administrators, right_needed
 from review.models import ApprovalScope
 from review.people import people_of, who_is_known_in
@@ -39,11 +41,13 @@ class PersonRow:
 
     user_id: int
     username: str
+    name: str
     is_active: bool
     roles: tuple[Role, ...]
     scopes: tuple[str, ...]
     in_hand: int
     last_login: datetime | None
+    away: Away | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class RightView:
 @dataclass(frozen=True)
 class TenantRights:
     """What one person may do in one tenant, and who gives the rest. `duties`: what they may not approve
-    although they have the right."""
+    although they have the right; `away`: rules give them nothing before it ends; `owned`: how many open items
+    they own."""
 
     tenant: TenantView
     roles: tuple[Role, ...]
@@ -90,6 +95,12 @@ class TenantRights:
     granted_by: tuple[str, ...]
     groups: tuple[str, ...]
     duties: tuple[str, ...]
+    away: Away | None
+    owned: int
+
+    @property
+    def decides(self) -> bool:
+        return Role.OPERATOR in self.roles
 
 
 @dataclass(frozen=True)
@@ -102,12 +113,24 @@ class InHand:
 
 
 @dataclass(frozen=True)
+class LinkView:
+    """A link that was handed to somebody and not used yet; nobody can show its code."""
+
+    made_by: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
 class PersonPage:
-    """One person in one tenant. `stored`: the roles they have while they are switched on."""
+    """One person in one tenant. `stored`: the roles they have while they are switched on; `link`: the open
+    link with which they may set their password, and `has_password`: whether they ever did."""
 
     charge: Charge
     user_id: int
     username: str
+    name: str
+    has_password: bool
+    link: LinkView | None
     is_active: bool
     is_superuser: bool
     here: TenantRights
@@ -166,6 +189,9 @@ def _person_page(user: User, slug: str, person_id: int) -> PersonPage:
         charge=charge,
         user_id=person.pk,
         username=person.get_username(),
+        name=person.get_full_name(),
+        has_password=person.has_usable_password(),
+        link=_link(person),
         is_active=person.is_active,
         is_superuser=person.is_superuser,
         here=rights_in(person, tenant),
@@ -201,6 +227,8 @@ def rights_in(person: User, tenant: Tenant) -> TenantRights:
         granted_by=administrators(tenant),
         groups=tuple(groups.values_list("name", flat=True)),
         duties=tuple(f"what the agent {name} asks, which is theirs" for name in _agents_of(person, tenant)),
+        away=away_in(tenant).get(person.pk),
+        owned=ReviewItem.objects.filter(tenant=tenant, owner=person, closed_at=None).count(),
     )
 
 
@@ -211,28 +239,40 @@ def lines_of(changes: QuerySet[AccessChange]) -> tuple[ChangeLine, ...]:
 
 
 def _people(tenant: Tenant) -> tuple[PersonRow, ...]:
-    people = people_of(tenant)
+    people, away = people_of(tenant), away_in(tenant)
     somebody = Q(owner__isnull=False) | Q(claimed_by__isnull=False)
     items = ReviewItem.objects.filter(somebody, tenant=tenant, closed_at=None)
     in_hand: Counter[int | None] = Counter()
     for owner, claimed in items.values_list("owner_id", "claimed_by_id"):
         in_hand.update({owner, claimed})
     return tuple(
-        _person(person, people.rights_of(person) if person.is_active else NONE, in_hand[person.pk])
+        _person(
+            person,
+            people.rights_of(person) if person.is_active else NONE,
+            in_hand[person.pk],
+            away.get(person.pk),
+        )
         for person in who_is_known_in(tenant)
     )
 
 
-def _person(person: User, rights: Rights, in_hand: int) -> PersonRow:
+def _person(person: User, rights: Rights, in_hand: int, away: Away | None) -> PersonRow:
     return PersonRow(
         user_id=person.pk,
         username=person.get_username(),
+        name=person.get_full_name(),
         is_active=person.is_active,
         roles=roles_of(rights),
         scopes=tuple(str(scope) for scope in rights.scopes),
         in_hand=in_hand,
         last_login=person.last_login,
+        away=away,
     )
+
+
+def _link(person: User) -> LinkView | None:
+    link = open_link_of(person)
+    return LinkView(link.made_by.get_username(), link.expires_at) if link else None
 
 
 def _rights(rights: Rights, tenant: Tenant) -> tuple[RightView, ...]:

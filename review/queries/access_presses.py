@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ledger.models import Tenant, User
+from review.absences import away_in, why_not_away
 from review.access import why_not_give
+from review.accounts import why_no_link
 from review.door import right_needed
 from review.queries.delivery_values import PressView
 from review.rights import Rights, stored_rights
@@ -38,8 +40,27 @@ def presses_of(
             "Takes effect at the next question: votes that no other scope covers are void.",
             no_right or ("" if stored.scopes else f"{name} approves nothing in {tenant.name}."),
         ),
+        PressView(
+            "new-link",
+            "Make a link to set a password",
+            f"Shows a link once, which you hand to {name} yourself: nothing is mailed. When it is used, the "
+            f"password before and every session of theirs end.",
+            no_right or why_no_link(user, person),
+        ),
+        _absence(person, tenant, no_right, items),
         _switch(person, no_right, ends),
     )
+
+
+def _absence(person: User, tenant: Tenant, no_right: str, items: int) -> PressView:
+    name = person.get_username()
+    if person.pk in away_in(tenant):
+        return PressView("back", "Mark as back", f"Rules give {name} work again.", no_right)
+    says = (
+        f"Until then no rule gives {name} anything. Open items of theirs ({items}) stay theirs: assign to "
+        f"others what cannot wait."
+    )
+    return PressView("away", "Mark as away", says, no_right or why_not_away(person, tenant))
 
 
 def _switch(person: User, no_right: str, ends: str) -> PressView:

@@ -197,4 +197,16 @@ def _presses(agent: Agent, no_right: str) -> tuple[PressView, ...]:
             "They answer for it and may not approve what it asks: votes of theirs for it are void.",
             no_right,
         ),
+        _switch(agent, no_right),
     )
+
+
+def _switch(agent: Agent, no_right: str) -> PressView:
+    if agent.is_active:
+        says = (
+            f"All keys of {agent.name} are refused: no intents, no leave, for what waits to be sent as well. "
+            f"What it sent is still found out, and what it reports is still a fact."
+        )
+        return PressView("switch-off", "Switch off", says, no_right)
+    says = f"Its keys work again: {agent.name} asks for leave, and what waited for it may be sent."
+    return PressView("switch-on", "Switch on", says, no_right)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ledger.models import Tenant, User
-from review.door import NotPermitted, NotVisible, administrators, enter_tenant, right_needed
+from review.door import (
+    NotPermitted,
+    NotVisible,
+    administrators,
+    enter_tenant,
+    require_administrator,
+    right_needed,
+)
 from review.queries.tenants import tenant_view, tenants_of, tenants_where
 from review.queries.values import TenantView
 from review.rights import Rights
@@ -39,3 +46,11 @@ def in_charge(user: User, slug: str = "") -> Charge:
     if not (rights.administer or rights.audit):
         raise NotPermitted(right_needed(tenant, *RIGHTS), granted_by=administrators(tenant))
     return Charge(tenant, rights, mine)
+
+
+def administered(user: User, slug: str) -> Charge:
+    """The tenant of this slug, for somebody who is about to change something there. Raises as
+    `in_charge`, and `NotPermitted` for who only audits."""
+    charge = in_charge(user, slug)
+    require_administrator(charge.tenant, charge.rights)
+    return charge

@@ -8,6 +8,7 @@ from datetime import datetime
 from ledger.models import ReviewGroup, Tenant, User
 from ledger.rules.vocabulary import Effect, ReviewReason
 from ledger.transactions import database_clock
+from review.absences import Away, away_in
 from review.door import NotVisible, administrators, enter_tenant, require_administrator
 from review.models import OwnershipEntry, OwnershipVersion
 from review.owners import able_among, deciders, rule_of_entry
@@ -25,8 +26,8 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class RuleView:
-    """One rule. `owner` is a user name or `#team`; `able`: whom it names can act now. `open_items`: how many
-    it decides about now; None for rules that are not in force."""
+    """One rule. `owner` is a user name or `#team`; `able`: whom it names can act now, `away`: how long
+    they are away. `open_items`: how many it decides about now; None for rules not in force."""
 
     place: int  # from 1
     tool_glob: str
@@ -36,6 +37,8 @@ class RuleView:
     effect_words: str
     owner: str
     able: bool
+    away: Away | None
+    destination_glob: str
     open_items: int | None
 
 
@@ -125,7 +128,7 @@ def _entries(shown: OwnershipVersion | None) -> list[OwnershipEntry]:
 
 def _rules(tenant: Tenant, entries: list[OwnershipEntry], now: DryRun | None) -> tuple[RuleView, ...]:
     rules = [rule_of_entry(entry) for entry in entries]
-    able = able_among(tenant.pk, rules)
+    able, away = able_among(tenant.pk, rules), away_in(tenant)
     return tuple(
         RuleView(
             place=entry.place + 1,
@@ -136,7 +139,9 @@ def _rules(tenant: Tenant, entries: list[OwnershipEntry], now: DryRun | None) ->
             effect_words=EFFECT_WORDS[Effect(entry.effect)] if entry.effect else ANY,
             owner=_owner(entry),
             able=able.includes(rule),
-            open_items=now.matched[entry.place] if now else None,
+            away=away.get(entry.person_id or 0),
+            destination_glob=entry.destination_glob,
+            open_items=now.matched[entry.place] if now and not entry.destination_glob else None,
         )
         for entry, rule in zip(entries, rules, strict=True)
     )

@@ -132,7 +132,17 @@
     place.scrollIntoView({ block: "nearest" });
   };
 
+  // --- the code of a link stands behind #: it is sent only with the form, and stays in no history ---
+
+  const takeCode = () => {
+    const field = document.querySelector("[data-from-address]");
+    if (!field || location.hash.length < 2) return;
+    field.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+  };
+
   const startUp = () => {
+    takeCode();
     const answer = document.getElementById("answer");
     if (answer) forgetDrafts(answer.dataset.item);
     settle(document);
@@ -149,4 +159,5 @@
 
   document.addEventListener("htmx:afterSwap", ({ target }) => settle(target));
   document.addEventListener("DOMContentLoaded", startUp);
+  window.addEventListener("hashchange", takeCode);
 })();

@@ -40,11 +40,17 @@ def pages(people: Cast) -> Mapping[str, str]:
         "access": "/access/",
         "access-me": "/access/me/",
         "access-add": "/access/acme/add/",
+        "access-away": "/absence/acme/away/",
+        "access-admit": "/access/acme/admit/",
+        "set-password": "/set-password/",
         "person": person,
         "person-off": f"/access/acme/{people.inactive.pk}/",
         "person-nothing-left": f"/access/acme/{people.second_operator.pk}/",
         "person-oneself": f"/access/acme/{people.admin.pk}/give-role/",
-        **{f"person-{kind}": f"{person}{kind}/" for kind in ("give-role", "give-scope", "take-scope")},
+        **{
+            f"person-{kind}": f"{person}{kind}/"
+            for kind in ("give-role", "give-scope", "take-scope", "new-link", "away")
+        },
         "person-switch-off": f"{person}switch-off/",
         "policies": "/policies/",
         "policy": "/policies/acme/2/",
@@ -55,6 +61,7 @@ def pages(people: Cast) -> Mapping[str, str]:
         "agent": agent,
         "agent-new-key": f"{agent}new-key/",
         "agent-give": f"{agent}give/",
+        "agent-switch-off": f"{agent}switch-off/",
         "agent-rotate": f"{agent}keys/{people.key.key_id}/rotate/",
         "agent-revoke": f"{agent}keys/{people.key.key_id}/revoke/",
     }
@@ -113,6 +120,45 @@ def test_a_right_is_taken_and_the_person_sees_it_at_once(
     item.refresh_from_db()
     assert item.claimed_by is None
     assert admin.complaints == operator.complaints == []
+
+
+@SCRIPTS
+def test_a_person_is_added_sets_a_password_and_sees_what_the_role_allows(
+    people: Cast, open_desk: OpenDesk, scripts: bool
+) -> None:
+    item = make.item_of(make.for_a_person(people.key))
+    admin, nora = open_desk(java_script_enabled=scripts), open_desk(java_script_enabled=scripts)
+    admin.open("/access/")
+    admin.sign_in("admin")
+    admin.page.get_by_role("link", name="Add a person").click()
+    admin.page.get_by_label("User name").fill("nora")
+    admin.page.get_by_label("Name", exact=True).fill("Nora Nil")
+    admin.page.get_by_label("viewer: Sees").check()
+    admin.page.get_by_label("Reason").fill("Joins the desk")
+    admin.page.get_by_role("button", name="Add the person").click()
+    link = admin.page.locator("#secret code").inner_text()
+    admin.shot(f"person-added-{'scripts' if scripts else 'no-scripts'}")
+
+    nora.page.goto(link)
+    if scripts:
+        assert "#" not in nora.page.url
+        assert nora.axe() == []
+    else:
+        nora.page.get_by_label("Code of the link").fill(link.partition("#")[2])
+    nora.page.get_by_label("New password").fill("nora-secret")
+    nora.page.get_by_label("The same password again").fill("nora-secret")
+    nora.page.get_by_role("button", name="Set the password").click()
+    expect(nora.page.get_by_role("main")).to_contain_text("Your password is set")
+    nora.sign_in("nora")
+    nora.open("/access/me/")
+    expect(nora.page.get_by_role("main")).to_contain_text("You are viewer here")
+    nora.open(f"/review/{item.pk}/")
+    expect(nora.page.get_by_role("main")).to_contain_text("You need the right to decide work in Acme")
+    assert nora.page.get_by_role("link", name="Access").count() == 0
+
+    admin.open("/access/")
+    expect(admin.page.get_by_role("main")).to_contain_text("Password set through the link")
+    assert admin.complaints == nora.complaints == []
 
 
 @SCRIPTS

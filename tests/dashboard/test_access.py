@@ -36,7 +36,9 @@ def presses(people: Cast) -> dict[str, dict[str, Any]]:
         here(people.second_approver, "take-scope"): {"scope": scope.pk, **WHY},
         here(people.approver, "switch-off"): WHY,
         here(people.inactive, "switch-on"): WHY,
-        "/access/acme/add/": {"username": "stranger", "role": "viewer", **WHY},
+        here(people.second_operator, "new-link"): WHY,
+        "/access/acme/admit/": {"username": "stranger", "role": "viewer", **WHY},
+        "/access/acme/add/": {"username": "nora", "display_name": "Nora Nil", "role": "viewer", **WHY},
     }
 
 
@@ -94,9 +96,10 @@ def test_an_administrator_does_each_of_it(people: Cast, signed_in: SignIn) -> No
     for number, (path, typed) in enumerate(presses(people).items(), start=1):
         assert client.get(path).status_code == 200, path
         answer = client.post(path, typed)
-        assert answer.status_code == 303, (path, answer.content.decode())
+        assert answer.status_code in (200, 303), (path, answer.content.decode())
         assert changes() == number
-        assert "I am sure" in body_of(client, answer["Location"].split("#")[0])
+        there = answer["Location"].split("#")[0] if answer.status_code == 303 else ""
+        assert "I am sure" in (body_of(client, there) if there else answer.content.decode())
 
 
 @pytest.mark.parametrize("who", ["viewer", "operator", "approver", "auditor"])

@@ -31,6 +31,7 @@ def presses(people: Cast) -> dict[str, dict[str, Any]]:
         here(people, f"keys/{key}/rotate/"): {"overlap_h": "24", "days": "30", "newest": newest, **WHY},
         here(people, "new-key/"): {**new, **WHY},
         here(people, f"keys/{key}/revoke/"): WHY,
+        here(people, "switch-off/"): WHY,
     }
 
 
@@ -151,6 +152,40 @@ def test_a_name_that_is_taken_is_refused(people: Cast, signed_in: SignIn) -> Non
     answer = signed_in(people.admin).post("/agents/acme/add/", typed)
     assert answer.status_code == 422
     assert b"an agent of this name already" in answer.content
+
+
+def test_switched_off_its_keys_are_refused_and_its_reports_are_facts(people: Cast, signed_in: SignIn) -> None:
+    desk = signed_in(people.admin)
+    path, typed = next((path, typed) for path, typed in presses(people).items() if "new-key" in path)
+    (text,) = set(re.findall(r"ilk_[0-9A-Za-z_-]+", desk.post(path, typed).content.decode()))
+
+    def called(call: str, **body: Any) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {text}"}
+        answer = Client().post(f"/api/v1{call}", body, content_type="application/json", headers=headers)
+        return answer.status_code, answer.json()
+
+    def posted(number: int) -> tuple[int, Any]:
+        args = make.ARGS[make.TICKET]
+        return called("/intents", operation_key=f"off:{number}", tool=make.TICKET, args=args)
+
+    def asked(attempt: Any) -> tuple[int, Any]:
+        at = f"/attempts/{attempt['attempt_id']}/dispatch"
+        return called(at, worker_id="w1", args_hash=attempt["args_hash"])
+
+    (_, sent), (_, waiting) = posted(1), posted(2)
+    assert asked(sent)[0] == 200
+
+    assert desk.post(here(people, "switch-off/"), WHY).status_code == 303
+    assert "Switched off: it gets no leave" in body_of(desk, here(people))
+    for status, refused in (posted(3), asked(waiting)):
+        assert (status, refused["type"]) == (403, "/problems/agent-inactive")
+    outcome = f"/attempts/{sent['attempt_id']}/outcome"
+    told = called(outcome, worker_id="w1", outcome="succeeded", result_ref="re_1")
+    assert (told[0], told[1]["state"]) == (200, "OUTCOME_CONFIRMED")
+
+    assert desk.post(here(people, "switch-off/"), WHY).status_code == 409
+    assert desk.post(here(people, "switch-on/"), WHY).status_code == 303
+    assert (posted(3)[0], asked(waiting)[0]) == (201, 200)
 
 
 def test_what_is_not_there_is_nowhere(people: Cast, signed_in: SignIn) -> None:

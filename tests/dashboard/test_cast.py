@@ -12,7 +12,7 @@ from tests.dashboard.conftest import SignIn
 from tests.support import make
 from tests.support.cast import Cast
 
-PUBLIC = ("/sign-in/", "/problems/", "/problems/on-hold")
+PUBLIC = ("/sign-in/", "/set-password/", "/problems/", "/problems/on-hold")
 TYPED = {"why": "because", "reference": "res_9", "what": "not_known", "to": "operator", "typed": "{}"}
 
 

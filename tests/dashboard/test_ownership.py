@@ -101,6 +101,27 @@ class TestCast:
         assert nothing_changed()
 
 
+def test_a_rule_of_dead_letters_is_typed_tried_and_saved(people: Cast, signed_in: SignIn) -> None:
+    client = signed_in(people.admin)
+    rule = {
+        "tool": ["*"],
+        "reason": [""],
+        "effect": [""],
+        "owner": ["#Review desk"],
+        "destination": ["books*"],
+    }
+    typed = {**rule, "based_on": "0"}
+    wrong = client.post(EDIT, {**typed, "owner": ["operator"], "press": "dry-run"})
+    assert wrong.status_code == 422
+    assert "Dead letters are a team" in wrong.content.decode()
+    tried = client.post(EDIT, {**typed, "press": "dry-run"})
+    assert "dead letters to <code>books*</code>" in tried.content.decode()
+    saved = client.post(EDIT, {**typed, "press": "save", "reach": "new", "why": "as agreed"})
+    assert saved.status_code == 303
+    assert "dead letters to <code>books*</code>" in body_of(client, "/ownership/?tenant=acme")
+    assert 'value="books*"' in body_of(client, EDIT)
+
+
 class TestDraft:
     def draft(self, press: str, *owners: str, **more: object) -> dict[str, object]:
         return {

@@ -11,6 +11,7 @@ from ledger.access import Grant
 from ledger.ingest.auth import find_key
 from ledger.lifecycle import LeaveGiven, LeaveRefused
 from ledger.models import AccessChange, Agent, ApiKey, User
+from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from ledger.rules.vocabulary import AccessChangeKind
 from ledger.rules.voiding import VoidCause
@@ -57,6 +58,10 @@ CHANGES: dict[str, tuple[AccessChangeKind, Change]] = {
     ),
     "make a key": (AccessChangeKind.KEY_CREATED, make_key),
     "rotate": (AccessChangeKind.KEY_ROTATED, rotate),
+    "switch off": (
+        AccessChangeKind.AGENT_SWITCHED_OFF,
+        lambda people, by: agents.switch(by, "acme", people.agent.pk, on=False, why=WHY),
+    ),
     "revoke": (
         AccessChangeKind.KEY_REVOKED,
         lambda people, by: agents.revoke_key(by, "acme", people.agent.pk, people.key.key_id, why=WHY),
@@ -202,3 +207,38 @@ def test_a_key_that_is_over_is_not_rotated_and_is_revoked_once(people: Cast) -> 
         agents.revoke_key(people.admin, "acme", people.agent.pk, people.key.key_id, why=WHY)
     with pytest.raises(AgentRefused, match="is over"):
         rotate(people, people.admin)
+
+
+def switch(people: Cast, *, on: bool) -> None:
+    agents.switch(people.admin, "acme", people.agent.pk, on=on, why=WHY)
+
+
+def test_an_agent_switched_off_gets_no_leave_and_what_it_sent_keeps_its_meaning(people: Cast) -> None:
+    sent, waiting = make.recorded(people.key), make.recorded(people.key)
+    assert isinstance(make.ask_leave(people.key, sent), LeaveGiven)
+    held = make.held(people.key)
+    decisions.approve(people.approver, make.item_of(held).pk, why="go")
+    switch(people, on=False)
+    for attempt in (waiting, make.fresh(held)):
+        refused = make.ask_leave(people.key, attempt)
+        assert isinstance(refused, LeaveRefused)
+        assert refused.reasons == (Reason.AGENT_INACTIVE,)
+        assert make.fresh(attempt).state == State.INTENT_RECORDED
+    assert make.reported(people.key, sent, "succeeded", result_ref="re_1").state == State.OUTCOME_CONFIRMED
+
+    switch(people, on=True)
+    for attempt in (waiting, held):
+        assert isinstance(make.ask_leave(people.key, make.fresh(attempt)), LeaveGiven)
+    kinds = AccessChange.objects.exclude(by=None).order_by("pk").values_list("kind", flat=True)
+    assert list(kinds) == [AccessChangeKind.AGENT_SWITCHED_OFF, AccessChangeKind.AGENT_SWITCHED_ON]
+
+
+def test_an_agent_is_switched_once(people: Cast) -> None:
+    with pytest.raises(AgentRefused, match="switched on already"):
+        switch(people, on=True)
+    switch(people, on=False)
+    with pytest.raises(AgentRefused, match="switched off already"):
+        switch(people, on=False)
+    with pytest.raises(NotVisible):
+        agents.switch(people.admin, "globex", people.agent.pk, on=True, why=WHY)
+    assert AccessChange.objects.exclude(by=None).count() == 1

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
 
+from ledger.access import switch_agent
 from ledger.models import ApiKey, Event
 from ledger.rules.keys import format_api_key, parse_api_key
-from ledger.transactions import database_clock
+from ledger.transactions import database_clock, durable
 from tests.ledger.ingest.cast import Cast
 from tests.ledger.ingest.steps import (
     fail_without_effect,
@@ -153,16 +155,38 @@ def test_a_success_told_by_a_revoked_key_settles_nothing(api: Api, cast: Cast, s
     assert Event.objects.filter(attempt=sent["attempt_id"], kind="attempt.outcome_reported").exists()
 
 
-@pytest.mark.parametrize(("who", "reason"), [("agent", "agent-inactive"), ("owner", "owner-inactive")])
-def test_an_agent_switched_off_reads_nothing_but_may_report(
-    api: Api, cast: Cast, sent: dict[str, Any], who: str, reason: str
+def test_an_agent_whose_owner_is_switched_off_reads_nothing_but_may_report(
+    api: Api, cast: Cast, sent: dict[str, Any]
 ) -> None:
-    row = getattr(cast, who)
-    row.is_active = False
-    row.save()
+    cast.owner.is_active = False
+    cast.owner.save()
     answer = api.get("/operations")
-    assert (answer.status_code, slug_of(answer)) == (403, reason)
+    assert (answer.status_code, slug_of(answer)) == (403, "owner-inactive")
     assert fail_without_effect(api, sent, retryable=False).status_code == 200
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_agent_switched_off_may_only_finish_until_it_is_switched_on(
+    api: Api, cast: Cast, sent: dict[str, Any], call: str
+) -> None:
+    durable(lambda: switch_agent(cast.agent, on=False, by=cast.owner, why="it loops"))
+    for text in ("", cast.key()[0]):  # each key of it
+        with api.as_key(text) if text else nullcontext(api) as switched_off:
+            answer = CALLS[call][1](switched_off, sent)
+        if call in REPORTS | {"heartbeat"}:
+            assert answer.status_code == 200
+        else:
+            assert (answer.status_code, slug_of(answer)) == (403, "agent-inactive")
+            assert answer.json()["safe_to_dispatch"] is False
+    durable(lambda: switch_agent(cast.agent, on=True, by=cast.owner, why="mended"))
+    again = CALLS[call][1](api, sent)
+    assert again.status_code < 300 or slug_of(again) != "agent-inactive"
+
+
+def test_what_a_switched_off_agent_reports_is_a_fact(api: Api, cast: Cast, sent: dict[str, Any]) -> None:
+    durable(lambda: switch_agent(cast.agent, on=False, by=cast.owner, why="it loops"))
+    told = post_outcome(api, sent, result_ref="r").json()
+    assert (told["state"], told["outcome"]) == ("OUTCOME_CONFIRMED", "confirmed")
 
 
 def test_a_suspended_tenant_still_reads_and_reports(api: Api, cast: Cast, sent: dict[str, Any]) -> None:

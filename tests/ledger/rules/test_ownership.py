@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,15 +19,32 @@ reasons = st.sampled_from([ReviewReason.UNKNOWN, ReviewReason.NO_LOOKUP, ReviewR
 effects = st.sampled_from([Effect.PAYMENT, Effect.MESSAGE])
 ids = st.integers(1, 4)
 named = st.one_of(ids.map(lambda i: {"team": i}), ids.map(lambda i: {"person": i}))
-rules = st.builds(
+question_rules = st.builds(
     lambda glob, reason, effect, owner: OwnershipRule(glob, reason, effect, **owner),
     st.text(alphabet="ab*?", max_size=3),
     st.none() | reasons,
     st.none() | effects,
     named,
 )
+dead_letter_rules = st.builds(
+    lambda glob, effect, team, destination: OwnershipRule(
+        glob, effect=effect, team=team, destination_glob=destination
+    ),
+    st.text(alphabet="ab*?", max_size=3),
+    st.none() | effects,
+    ids,
+    st.text(alphabet="cd*?", min_size=1, max_size=3),
+)
+rules = question_rules | dead_letter_rules
 lists_of_rules = st.lists(rules, max_size=6)
-questions = st.builds(Question, st.text(alphabet="ab", max_size=3), reasons, effects)
+dead_letters = st.builds(
+    Question,
+    st.text(alphabet="ab", max_size=3),
+    st.none(),
+    effects,
+    st.text(alphabet="cd", min_size=1, max_size=3),
+)
+questions = dead_letters | st.builds(Question, st.text(alphabet="ab", max_size=3), reasons, effects)
 able = st.builds(Able, st.frozensets(ids), st.frozensets(ids))
 
 
@@ -37,6 +55,11 @@ def model(rules: Sequence[OwnershipRule], question: Question, able: Able) -> tup
         same_reason = rule.reason is None or rule.reason == question.reason
         same_effect = rule.effect is None or rule.effect == question.effect
         if not (glob_matches(rule.tool_glob, question.tool) and same_reason and same_effect):
+            continue
+        if question.reason is None and not rule.destination_glob:
+            continue  # a dead letter, and a rule of questions
+        told = question.destination and glob_matches(rule.destination_glob, question.destination)
+        if rule.destination_glob and not told:
             continue
         if rule.team is not None:
             said = (rule.team if rule.team in able.teams else FIRST_TEAM, None)
@@ -80,7 +103,8 @@ def test_a_rule_for_everything_answers_for_all_that_no_other_one_does(
     rules: list[OwnershipRule], question: Question, able: Able
 ) -> None:
     everybody = replace(able, teams=able.teams | {9})
-    owned = owner([*rules, OwnershipRule("*", team=9)], question, everybody)
+    for_all = OwnershipRule("*", team=9, destination_glob="*" if question.destination else "")
+    owned = owner([*rules, for_all], question, everybody)
     if first_match(rules, question) is None:
         assert owned == Owned(9, rule=len(rules))
 
@@ -89,3 +113,17 @@ def test_a_rule_for_everything_answers_for_all_that_no_other_one_does(
 def test_a_rule_names_a_team_or_a_person(team: int | None, person: int | None) -> None:
     with pytest.raises(ValueError, match="a team or a person"):
         OwnershipRule("*", team=team, person=person)
+
+
+@given(rules, questions, able)
+def test_dead_letters_and_questions_have_rules_of_their_own(
+    rule: OwnershipRule, question: Question, able: Able
+) -> None:
+    if bool(rule.destination_glob) != bool(question.destination):
+        assert owner([rule], question, able) == Owned(FIRST_TEAM)
+
+
+@pytest.mark.parametrize("wrong", [{"person": 1}, {"team": 1, "reason": ReviewReason.UNKNOWN}])
+def test_a_rule_of_dead_letters_names_a_team_and_no_reason(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="dead letters"):
+        OwnershipRule("*", destination_glob="*", **wrong)
