@@ -16,6 +16,7 @@ from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import ApprovalFacts
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.digest import vote_digest
+from ledger.rules.key_window import KeyWindow
 from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import HIGH_RISK, Effect
 from ledger.rules.voiding import EDITED_LATELY
@@ -103,8 +104,9 @@ class Binding:
         return _digest_of(would_be, self.attempt, self.rule.rule_hash, self.attempt.scopes)
 
 
-def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding | None:
-    """What a vote for a new send of this attempt would mean now; None where the policy refuses the tool."""
+def binding_of(attempt: Attempt, window: KeyWindow, *, new_provider_key: bool = False) -> Binding | None:
+    """What a vote for a new send of this attempt would mean now; None where the policy refuses the tool.
+    `window`: that of its provider key, as it stands now."""
     in_force = rule_in_force(attempt.tenant_id, attempt.tool)
     if in_force.rule is None or in_force.snapshot is None:
         return None
@@ -114,7 +116,7 @@ def binding_of(attempt: Attempt, *, new_provider_key: bool = False) -> Binding |
         policy=in_force.snapshot,
         rule=in_force.rule,
         sentence=sentence,
-        meaning=_meaning(attempt, sentence, new_provider_key=new_provider_key),
+        meaning=_meaning(attempt, sentence, window, new_provider_key=new_provider_key),
         generation=newest_generation(attempt.operation_id) + 1 if new_provider_key else attempt.generation,
         since=rule_since(attempt.tenant_id, attempt.tool),
     )
@@ -246,11 +248,21 @@ def _digest_of(vote: Vote, attempt: Attempt, rule_hash: str, scopes: Sequence[st
     )
 
 
-def _meaning(attempt: Attempt, sentence: str, *, new_provider_key: bool) -> str:
+def _meaning(attempt: Attempt, sentence: str, window: KeyWindow, *, new_provider_key: bool) -> str:
     if not attempt.was_sent:
         key = "its first"
     elif new_provider_key:
         key = "a new key: the provider cannot tell it from the earlier send"
     else:
-        key = "the same key as before"
+        key = f"the same key as before: {_protection(window)}"
     return f"{sentence}. Sends one provider call of {attempt.tool} with {key}."
+
+
+def _protection(window: KeyWindow) -> str:
+    """What keeps a repeated send from being a second effect: the words change once, when it closes."""
+    if window.ends_at is None:
+        return "nothing prevents a second effect"
+    when = f"{window.ends_at:%Y-%m-%d %H:%M:%S} UTC"
+    if window.protects:
+        return f"the provider knows it until {when}, and nothing prevents a second effect after that"
+    return f"the provider forgot it at {when}, and nothing prevents a second effect"

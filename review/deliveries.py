@@ -13,7 +13,7 @@ from ledger import deliveries
 from ledger.deliveries import RedeliveryRefused
 from ledger.models import Delivery, Destination, User
 from ledger.transactions import durable
-from review.door import require_decider
+from review.door import require_decider, to_write
 from review.queries.dead_letters import DeadFilter, enter_dead_letters, frozen_ids
 from review.queries.delivery import enter_delivery
 from review.queries.redeliveries import enter_plan
@@ -40,7 +40,8 @@ def plan_redelivery(user: User, chosen: DeadFilter, *, until: datetime, why: str
     person saw their count. Returns the plan's id."""
 
     def plan() -> str:
-        destination = require_planner(user, chosen)
+        destination, rights = to_write(lambda: enter_dead_letters(user, chosen))
+        require_decider(destination.tenant, rights)
         made = deliveries.plan_redelivery(
             tenant_id=destination.tenant_id,
             delivery_ids=frozen_ids(chosen, until),
@@ -69,7 +70,7 @@ def cancel_plan(user: User, plan_id: str) -> None:
     """Stop a plan where it is. Raises `RedeliveryRefused` where it had ended."""
 
     def cancel() -> None:
-        plan, rights = enter_plan(user, plan_id)
+        plan, rights = to_write(lambda: enter_plan(user, plan_id))
         require_decider(plan.tenant, rights)
         if not deliveries.cancel_plan(plan=plan, by=user):
             raise RedeliveryRefused("It had ended already.")
@@ -79,7 +80,7 @@ def cancel_plan(user: User, plan_id: str) -> None:
 
 def _as_decider(user: User, delivery_id: str, verb: Callable[[], Delivery]) -> int:
     def press() -> int:
-        delivery, rights = enter_delivery(user, delivery_id)
+        delivery, rights = to_write(lambda: enter_delivery(user, delivery_id))
         require_decider(delivery.tenant, rights)
         return verb().operation.event_count
 

@@ -15,12 +15,12 @@ from django.db import IntegrityError
 
 from ledger import deliveries, http
 from ledger.events import operator_actor
-from ledger.models import Destination, Tenant, User
+from ledger.models import Destination, User
 from ledger.rules.deliveries import PauseReason
 from ledger.rules.names import name_problem, scope_problem, url_problem
 from ledger.transactions import database_clock, durable
 from review.answers import Refused
-from review.door import enter_tenant, require_administrator
+from review.door import enter_tenant, enter_tenant_to_write, require_administrator, to_write
 from review.queries.destinations import enter_destination, newest_secret
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def add(user: User, wanted: Wanted) -> Added:
     _check(wanted)
     try:
         http.check_address(wanted.url)
-        added, secret = durable(lambda: _add(user, tenant, wanted))
+        added, secret = durable(lambda: _add(user, wanted))
     except http.AddressRefused as why:
         raise BadDestination("url", f"It must not be asked: {why}.") from None
     except IntegrityError:
@@ -118,7 +118,9 @@ def administered(user: User, destination_id: str) -> Destination:
     return destination
 
 
-def _add(user: User, tenant: Tenant, wanted: Wanted) -> tuple[Destination, str]:
+def _add(user: User, wanted: Wanted) -> tuple[Destination, str]:
+    tenant, rights = enter_tenant_to_write(user, wanted.tenant)
+    require_administrator(tenant, rights)
     return deliveries.add_destination(
         tenant_id=tenant.pk,
         name=wanted.name,
@@ -144,7 +146,8 @@ def _as_administrator(user: User, destination_id: str, work: Callable[[Destinati
     """Its row is locked, so that of two presses one is told that it came second."""
 
     def press() -> T:
-        destination = administered(user, destination_id)
+        destination, rights = to_write(lambda: enter_destination(user, destination_id))
+        require_administrator(destination.tenant, rights)
         locked = Destination.objects.select_for_update(no_key=True).get(pk=destination.pk)
         return work(locked, database_clock())
 

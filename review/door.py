@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -76,6 +77,12 @@ def enter_tenant(user: User, slug: str) -> tuple[Tenant, Rights]:
     return tenant, rights
 
 
+def enter_tenant_to_write(user: User, slug: str) -> tuple[Tenant, Rights]:
+    """The same, with rights that stay as they are until the transaction ends."""
+    hold_rights(enter_tenant(user, slug)[0])
+    return enter_tenant(user, slug)
+
+
 def enter_among(user: User, item_id: str) -> tuple[Entry, People]:
     """The same, with everybody of its tenant."""
     item = _item(user, item_id)
@@ -89,6 +96,12 @@ def enter_row(user: User, row: Row | None, row_id: str) -> tuple[Row, Rights]:
     if row is None or not rights.view:
         raise NotVisible(row_id)
     return row, rights
+
+
+def to_write(enter: Callable[[], tuple[Row, Rights]]) -> tuple[Row, Rights]:
+    """What `enter` finds, with rights in its tenant that stay as they are until the transaction ends."""
+    hold_rights(enter()[0].tenant)
+    return enter()
 
 
 def _item(user: User, item_id: str) -> ReviewItem:

@@ -17,7 +17,7 @@ from ledger.rules.names import LONGEST_SCOPE
 from ledger.rules.ownership import OwnershipRule
 from ledger.rules.vocabulary import Effect, ReviewReason
 from ledger.transactions import Busy, database_clock, durable
-from review.door import enter_tenant, require_administrator
+from review.door import enter_tenant, enter_tenant_to_write, require_administrator
 from review.models import OwnershipEntry, OwnershipVersion
 from review.ownership import UnknownAssignee, assignee_of
 from review.queries.ownership_moves import DryRun, Move, MoveRow, dry_run, moves_by_rules, rows_of_moves
@@ -90,7 +90,7 @@ def save_rules(
     """
 
     def save() -> int:
-        tenant, rights = enter_tenant(user, slug)
+        tenant, rights = enter_tenant_to_write(user, slug)
         require_administrator(tenant, rights)
         rules = read_rules(tenant, typed)
         if _newest(tenant) != based_on:
@@ -130,7 +130,7 @@ def _apply(user: User, slug: str, move: Move, why: str) -> str:
     """Why it was refused; empty: done."""
 
     def assign() -> None:
-        require_administrator(*enter_tenant(user, slug))
+        require_administrator(*enter_tenant_to_write(user, slug))
         lifecycle.assign_by_rules(item_id=move.item_id, by=user, was=move.was, why=why)
 
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ledger import lifecycle
 from ledger.models import ParkedNote, User
 from ledger.transactions import durable
-from review.door import require_decider
+from review.door import require_decider, to_write
 from review.queries.parked import enter_fact
 
 
@@ -26,7 +26,7 @@ def dismiss(user: User, fact_id: str, *, why: str) -> ParkedNote:
 
 def _as_decider(user: User, fact_id: str, verb: Callable[[], ParkedNote]) -> ParkedNote:
     def decide() -> ParkedNote:
-        fact, rights = enter_fact(user, fact_id)
+        fact, rights = to_write(lambda: enter_fact(user, fact_id))
         require_decider(fact.tenant, rights)
         return verb()
 

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from ledger.models import ReviewGroup, Tenant, User
 from ledger.rules.names import name_problem
 from ledger.transactions import database_clock, durable
-from review.door import NotVisible, enter_row, enter_tenant, require_administrator
+from review.door import NotVisible, enter_row, enter_tenant_to_write, require_administrator
 from review.models import TeamChange
 from review.owners import deciders
 from review.ownership import nameable
@@ -36,7 +36,7 @@ def create(user: User, slug: str, *, name: str) -> int:
     """A new team, with nobody in it. Returns its id."""
 
     def work() -> int:
-        tenant, rights = enter_tenant(user, slug)
+        tenant, rights = enter_tenant_to_write(user, slug)
         require_administrator(tenant, rights)
         _check_name(tenant, name)
         team = ReviewGroup.objects.create(tenant=tenant, name=name)
@@ -110,10 +110,9 @@ def enter_team(user: User, team_id: int) -> tuple[ReviewGroup, bool]:
 
 def _administered(user: User, team_id: int) -> ReviewGroup:
     """The team under lock, so that its changes come one after the other."""
-    enter_team(user, team_id)
-    team = ReviewGroup.objects.select_related("tenant").select_for_update(of=("self",)).get(pk=team_id)
-    require_administrator(*enter_tenant(user, team.tenant.slug))
-    return team
+    found, _ = enter_team(user, team_id)
+    require_administrator(*enter_tenant_to_write(user, found.tenant.slug))
+    return ReviewGroup.objects.select_related("tenant").select_for_update(of=("self",)).get(pk=team_id)
 
 
 def _check_name(tenant: Tenant, name: str) -> None:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from ledger import approvals
 from ledger.approvals import Binding, binding_of, conflicts_of, open_votes
+from ledger.authority import key_window_of
 from ledger.lifecycle.approvable import gives_way
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, at_the_desk
@@ -19,7 +20,9 @@ from ledger.lifecycle.values import Decided, DecisionRefused
 from ledger.lifecycle.voiding import void_what_changed
 from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
+from ledger.policies import rule_of
 from ledger.rules.budgets import How
+from ledger.rules.key_window import KeyWindow
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, EventKind
 
@@ -31,7 +34,8 @@ def approve(
     with its earliest vote; an approval given anew replaces one that waits.
 
     Held: becomes INTENT_RECORDED. Sent: stays what it is until leave is asked for. `shown_digest`:
-    `Binding.shown` of the page the person read; refused `changed-while-reading` where it no longer holds.
+    `Binding.shown` of the page the person read; refused `changed-while-reading` where it no longer holds,
+    `protection-over` where the provider has forgotten the key since.
     """
     with at_the_desk(item_id, by) as desk:
         case, attempt = desk.case, desk.attempt
@@ -45,13 +49,12 @@ def approve(
 
 def _binding(desk: Desk, *, new_provider_key: bool, shown: str | None) -> Binding:
     attempt, by, now = desk.attempt, desk.by, desk.case.now
-    binding = binding_of(attempt, new_provider_key=new_provider_key)
+    window = key_window_of(attempt, rule_of(attempt), now)
+    binding = binding_of(attempt, window, new_provider_key=new_provider_key)
     if binding is None:
         raise DecisionRefused("authority", "The policy refuses this tool.", ("policy-refused",))
-    if shown is not None and shown not in (binding.shown, _shown_plainly(attempt)):
-        raise DecisionRefused(
-            "changed-while-reading", "What would be sent changed while you were reading. Read it again."
-        )
+    if shown is not None and shown not in (binding.shown, _shown_plainly(attempt, window)):
+        raise _changed_while_reading(attempt, window, shown)
     conflicts = conflicts_of(attempt, by.pk, now=now)
     if conflicts:
         raise DecisionRefused("separation-of-duties", f"You may not approve: you {' and '.join(conflicts)}.")
@@ -60,10 +63,27 @@ def _binding(desk: Desk, *, new_provider_key: bool, shown: str | None) -> Bindin
     return binding
 
 
-def _shown_plainly(attempt: Attempt) -> str | None:
+def _shown_plainly(attempt: Attempt, window: KeyWindow) -> str | None:
     """A page shows the meaning without the choice of a new key, which is ticked on it."""
-    plain = binding_of(attempt)
+    plain = binding_of(attempt, window)
     return plain.shown if plain else None
+
+
+def _changed_while_reading(attempt: Attempt, window: KeyWindow, shown: str) -> DecisionRefused:
+    """Where all that has changed is what protects: which protection is gone."""
+    first_sent_at, ends_at = window.first_sent_at, window.ends_at
+    if first_sent_at is not None and ends_at is not None and not window.protects:
+        protected = key_window_of(attempt, rule_of(attempt), first_sent_at)
+        if shown == _shown_plainly(attempt, protected):
+            return DecisionRefused(
+                "protection-over",
+                f"While you were reading, at {ends_at:%H:%M:%S} UTC, the provider forgot the key: if the "
+                "earlier send did happen, a new one is a second effect now, and nothing prevents it. Read "
+                "it again.",
+            )
+    return DecisionRefused(
+        "changed-while-reading", "What would be sent changed while you were reading. Read it again."
+    )
 
 
 def _vote(desk: Desk, binding: Binding, why: str) -> Decided:

@@ -132,8 +132,9 @@ def start_by(case: Case, attempt: Attempt, state: State) -> datetime | None:
 
 
 def _void_approval(case: Case, attempt: Attempt, to: State) -> None:
-    """An approval outlives only the moves that keep its question open, or that it led to itself."""
-    if to in FINAL or to is State.FAILED_RETRYABLE:
+    """An approval outlives only the moves that keep its question open. What leads to a send is used by then:
+    a yes that was given beside it knew nothing of that send."""
+    if to in FINAL or to in (State.FAILED_RETRYABLE, State.DISPATCHED):
         void_approval(case, attempt, f"became {to}")
 
 

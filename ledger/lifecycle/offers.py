@@ -58,7 +58,8 @@ def _refused(kind: DecisionKind, case: Case, item: ReviewItem) -> tuple[str, ...
 
 
 def _approve_consequence(case: Case, attempt: Attempt) -> str:
-    binding = binding_of(attempt)
+    window = key_window_of(attempt, rule_of(attempt), case.now)
+    binding = binding_of(attempt, window)
     if binding is None:
         return "The policy refuses this tool."
     votes = len(open_votes(attempt, case.now))
@@ -68,7 +69,6 @@ def _approve_consequence(case: Case, attempt: Attempt) -> str:
         when = "at once, by the ledger itself" if by_ledger else "once its agent asks for leave"
         return f"Sends the first provider call {when}. {who}"
     whose = "The ledger itself sends" if by_ledger else "Sends"
-    window = key_window_of(attempt, rule_of(attempt), case.now)
     key_line = _key_line(window, case.now + timedelta(seconds=binding.vote_life_s), case.now)
     return f"{whose} 1 new provider call with the same key as before; {key_line}. {who}"
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import OuterRef, Subquery
 
 from ledger.approvals import Binding, binding_of
+from ledger.authority import key_window_of
 from ledger.lifecycle import offers_for, twins_of, unlocked_case
 from ledger.lifecycle.case import Case
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
@@ -104,7 +105,8 @@ def item_arguments(user: User, item_id: str) -> Arguments:
 
 def _read(user: User, entry: Entry, people: People) -> _Read:
     attempt, now = entry.item.attempt, entry.now
-    rule, binding, barred = rule_of(attempt), binding_of(attempt), conflicts(attempt, now=now)
+    rule, barred = rule_of(attempt), conflicts(attempt, now=now)
+    binding = binding_of(attempt, key_window_of(attempt, rule, now))
     standpoint, decisions = standpoint_of(attempt, rule=rule, now=now), decisions_of(attempt.operation)
     earlier = cast_votes([one for one in decisions if one.attempt_id != attempt.pk])
     decisions = [one for one in decisions if one.attempt_id == attempt.pk]

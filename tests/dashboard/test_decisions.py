@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from html import unescape
 from typing import Any
 
 from django.test import Client
 
+from ledger.approvals import binding_of
+from ledger.authority import key_window_of
 from ledger.models import Decision, ReviewItem, Vote
+from ledger.policies import rule_of
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind
+from ledger.transactions import database_clock
 from review import decisions
 from review.queries import item_page
 from tests.dashboard.conftest import SignIn
@@ -150,6 +156,35 @@ def test_an_approval_of_something_else_than_was_shown_is_refused_with_the_differ
     now = item_page(people.approver, item.pk).ballot
     assert now is not None
     assert now.digest in body
+
+
+def test_a_press_after_the_key_window_closed_is_told_what_protection_is_gone(
+    people: Cast, signed_in: SignIn
+) -> None:
+    keeping = {**make.TOOLS[make.TICKET], "idempotent": True, "key_ttl_s": 3_600}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.TICKET: keeping})
+    attempt = make.first_sent(make.for_a_person(people.key), timedelta(minutes=61))
+    while_it_protected = key_window_of(attempt, rule_of(attempt), database_clock() - timedelta(minutes=5))
+    seen, item, client = (
+        binding_of(attempt, while_it_protected),
+        make.item_of(attempt),
+        signed_in(people.approver),
+    )
+    assert seen is not None
+    answer = press(
+        client, item, "approve", why="at once", shown_digest=seen.shown, shown_meaning=seen.meaning
+    )
+    assert answer.status_code == 409
+    body = unescape(" ".join(answer.content.decode().split()))
+    assert "the provider forgot the key: if the earlier send did happen, a new one is a second effect" in body
+    assert "at once" in body
+    assert "<del>" in body
+    assert "the provider forgot it at" in body
+    assert not Vote.objects.exists()
+    ballot = item_page(people.approver, item.pk).ballot
+    assert ballot is not None
+    assert f'value="{ballot.digest}"' in body
+    assert press(client, item, "approve", why="at once", shown_digest=ballot.digest).status_code == 303
 
 
 def test_the_loser_of_a_race_sees_who_what_when_and_keeps_the_reason(people: Cast, signed_in: SignIn) -> None:

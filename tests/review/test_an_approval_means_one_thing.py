@@ -93,6 +93,24 @@ def test_an_approval_used_on_a_later_turn(people: Cast) -> None:
     assert ApprovalUse.objects.count() == 1
 
 
+def test_a_yes_from_before_a_send_is_none_for_the_next(people: Cast) -> None:
+    """Two approved the first send, and one of them pressed once more before it left: when it is lost, that
+    press and a single new yes are not two people who want it sent again."""
+    rule = {**make.TOOLS[make.DEPLOY], "approvals": 2}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.DEPLOY: rule})
+    held = make.held(people.key)
+    for approver in (people.approver, people.second_approver, people.second_approver):
+        approve(approver, held)
+    lost = make.looked_up(
+        make.reported(people.key, make.send(people.key, held), "unknown"), LookedUpKind.NO_LOOKUP
+    )
+    approve(people.approver, lost)
+    assert not Approval.objects.filter(attempt=lost, used_at=None).exists()
+    assert refused_leave(people, lost).problem is LeaveProblem.ON_HOLD
+    approve(people.second_approver, lost)
+    assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)
+
+
 def test_an_approval_from_before_the_change(people: Cast, held: Attempt) -> None:
     """Of the arguments, and of the rule: the new question has its own answer."""
     approve(people.approver, held)

@@ -190,6 +190,7 @@ def _find_absent(op: Operation, a: Tried) -> str:
         (a.positive or a.said_success, "review conflict"),
         (op.cancelled or a.closed, "absent"),
         (not op.tool.idempotent, "review not_idempotent"),
+        (not a.dispatched, "review key_window"),  # nobody knows since when the provider has its key
         (refused, "review authority"),
         (op.sends() >= op.tool.max_attempts, "review attempts"),
     )
