@@ -17,9 +17,9 @@ from ledger.models import Tenant, User
 from ledger.transactions import database_clock, durable
 from review.access import person_in
 from review.answers import Refused
-from review.door import enter_tenant, require_administrator
+from review.door import enter_tenant_to_write, require_administrator
 from review.models import Absence
-from review.rights import hold_rights, may_decide
+from review.rights import may_decide
 
 LONGEST = timedelta(days=366)
 
@@ -75,9 +75,7 @@ def why_not_away(person: User, tenant: Tenant) -> str:
 
 def _say(by: User, slug: str, person_id: int, until: datetime | None, why: str) -> None:
     def work() -> None:
-        tenant, _ = enter_tenant(by, slug)
-        hold_rights(tenant)
-        tenant, rights = enter_tenant(by, slug)
+        tenant, rights = enter_tenant_to_write(by, slug)
         person = person_in(tenant, person_id) if person_id != by.pk else by
         if person != by:
             require_administrator(tenant, rights)
