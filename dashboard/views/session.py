@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib.auth import logout
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
@@ -53,7 +55,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     answer = _sign_in(request)
     if not isinstance(answer, HttpResponse):
         raise TypeError("the sign-in view answers with a page or a redirect")
-    return SeeOther(answer.headers["Location"]) if "Location" in answer.headers else answer
+    if "Location" in answer.headers:
+        answer.status_code = HTTPStatus.SEE_OTHER  # the same answer: its cookie makes forms of before invalid
+    return answer
 
 
 @public
