@@ -18,8 +18,10 @@ NOT_STRUCK = frozenset(
         "ledger.deliveries.holding._ended",
         "ledger.deliveries.redelivering._run",
         "ledger.deliveries.testing.send_test",
+        "review.absences._say",
         "review.access._as_administrator_of_all",
         "review.access.as_administrator",
+        "review.accounts.set_password",
         "review.deliveries.cancel_plan",
         "review.deliveries.plan_redelivery",
         "review.destinations.add",
@@ -35,7 +37,7 @@ NOT_STRUCK = frozenset(
 )
 """Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; leases renewed
 while a try goes on, the end of what was never acknowledged, plans of redelivery, test events; what is asked
-of a person before a dangerous yes; and what administrators set up."""
+of a person before a dangerous yes; who is away, passwords; and what administrators set up."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",
