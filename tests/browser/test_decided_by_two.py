@@ -9,11 +9,12 @@ from django.contrib.sessions.models import Session
 from guardian.shortcuts import remove_perm
 from playwright.sync_api import expect
 
-from ledger.lifecycle import LeaveGiven, LeaveRefused, unlocked_case
+from ledger.access import Grant
+from ledger.client import Ledger
+from ledger.lifecycle import LeaveRefused, unlocked_case
 from ledger.models import Attempt, Provider, ReviewItem
 from ledger.reconciliation import sweep_once
 from ledger.rules.authority import Reason
-from ledger.rules.canonical import read_json
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import database_clock
@@ -99,9 +100,18 @@ def test_a_wrong_argument_is_corrected_and_exactly_that_is_sent(people: Cast, op
     expect(approver.page.get_by_role("heading", name="hash differs: 1 field")).to_be_visible()
     press(approver, "Approve and dispatch", "Now it is right")
     approver.shot("correction-approved")
-    given = make.ask_leave(people.key, corrected)
-    assert isinstance(given, LeaveGiven)
-    assert read_json(given.attempt.canonical_args or b"") == {"version": "2026.12"}
+    text, _ = make.key_of(people.agent, Grant(scopes=["tool:*"], verbs=["ingest", "read"], days=1))
+    asked, sent = dict(make.ARGS[make.DEPLOY]), []
+    agent = Ledger(approver.address, text)
+    with agent.operation(held.operation.operation_key, tool=make.DEPLOY, args=asked) as op:
+        sent.append(op.args)
+        op.confirm(result_ref="deployed")
+    agent.close()
+    assert sent == [{"version": "2026.12"}]
+    assert make.fresh(corrected).state == State.OUTCOME_CONFIRMED
+    approver.open(f"/review/{make.item_of(corrected).pk}/")
+    expect(approver.page.locator("main")).to_contain_text("Confirmed")
+    approver.shot("correction-sent")
     assert operator.complaints == approver.complaints == []
 
 
