@@ -21,9 +21,9 @@ from ledger.rules.voiding import VoidCause
 from ledger.transactions import Busy, durable
 from review.answers import Refused
 from review.decisions import effect_now
-from review.door import NotVisible, enter_tenant, require_administrator
+from review.door import NotVisible, enter_tenant, enter_tenant_to_write, require_administrator
 from review.models import ApprovalScope, PasswordLink, TenantPermission
-from review.people import tenants_with, who_is_known_in
+from review.people import administers_all_of, tenants_with, who_is_known_in
 from review.rights import NONE, Rights, hold_rights, rights_of, stored_rights
 from review.roles import Role, falls_with, grant_role, grant_scope, roles_of, take_role, take_scope
 
@@ -154,9 +154,8 @@ def as_administrator(by: User, slug: str, work: Callable[[Tenant], T]) -> T:
     """One transaction in which nobody else changes rights of this tenant, and this person administers it."""
 
     def press() -> T:
-        tenant, _ = enter_tenant(by, slug)
-        hold_rights(tenant, to_change=True)
-        require_administrator(*enter_tenant(by, slug))
+        tenant, rights = enter_tenant_to_write(by, slug, to_change=True)
+        require_administrator(tenant, rights)
         return work(tenant)
 
     return durable(press)
@@ -182,7 +181,7 @@ def _as_administrator_of_all(
         require_administrator(*enter_tenant(by, slug))
         if tenants_with(person) != tenants:
             raise Busy("their rights are being changed elsewhere")
-        if not all(rights_of(by, each).administer for each in tenants):
+        if not administers_all_of(by, person):
             raise AccessRefused(
                 f"{person.get_username()} has rights where you do not administer. Take their roles in "
                 f"{tenant.name} away instead."

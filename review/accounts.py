@@ -28,7 +28,7 @@ from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import database_clock, durable
 from review.access import AccessRefused, as_administrator, person_in
 from review.models import PasswordLink
-from review.people import tenants_with
+from review.people import administers_all_of, tenants_with
 from review.rights import hold_rights, may_administer
 from review.roles import Role, grant_role
 
@@ -104,7 +104,7 @@ def why_no_link(by: User, person: User) -> str:
         return "Nobody makes a link for themselves: another administrator has to."
     if not person.is_active:
         return f"{name} is switched off."
-    if not _administers_all(by, person):
+    if not administers_all_of(by, person):
         return (
             f"{name} has rights where you do not administer: whoever sets their password could act there. It "
             f"takes an administrator of every tenant of theirs, or manage.py changepassword at the machine."
@@ -175,12 +175,8 @@ def _link(code: str) -> PasswordLink:
 def _stands(link: PasswordLink) -> bool:
     """Asked as if it were made now: an administrator who loses the right leaves no way in behind."""
     in_time = database_clock() < link.expires_at
-    by_right = may_administer(link.made_by, link.tenant) and _administers_all(link.made_by, link.person)
+    by_right = may_administer(link.made_by, link.tenant) and administers_all_of(link.made_by, link.person)
     return in_time and link.person.is_active and by_right
-
-
-def _administers_all(by: User, person: User) -> bool:
-    return all(may_administer(by, tenant) for tenant in tenants_with(person))
 
 
 def _hashed(code: str) -> str:

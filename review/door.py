@@ -77,9 +77,9 @@ def enter_tenant(user: User, slug: str) -> tuple[Tenant, Rights]:
     return tenant, rights
 
 
-def enter_tenant_to_write(user: User, slug: str) -> tuple[Tenant, Rights]:
-    """The same, with rights that stay as they are until the transaction ends."""
-    hold_rights(enter_tenant(user, slug)[0])
+def enter_tenant_to_write(user: User, slug: str, *, to_change: bool = False) -> tuple[Tenant, Rights]:
+    """The same, with rights that stay as they are until the transaction ends, or that nobody else changes."""
+    hold_rights(enter_tenant(user, slug)[0], to_change=to_change)
     return enter_tenant(user, slug)
 
 

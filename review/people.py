@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from ledger.models import AccessChange, Tenant, User
 from ledger.rules.vocabulary import Effect
 from review.models import ApprovalScope, ApprovalScopePermission, TenantPermission
-from review.rights import Rights
+from review.rights import Rights, may_administer
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,8 @@ def tenants_with(person: User) -> tuple[Tenant, ...]:
     approving = ApprovalScopePermission.objects.filter(user=person).values("content_object__tenant_id")
     found = Tenant.objects.filter(Q(pk__in=holding) | Q(pk__in=approving))
     return tuple(found.order_by("pk"))
+
+
+def administers_all_of(by: User, person: User) -> bool:
+    """Does `by` administer every tenant in which this person has any right?"""
+    return all(may_administer(by, tenant) for tenant in tenants_with(person))
