@@ -69,19 +69,18 @@ def append_all(events: Iterable[Event]) -> None:
 
 
 _COLUMNS = (
-    *(
-        "id",
-        "tenant_id",
-        "operation_id",
-        "attempt_id",
-        "sequence",
-        "kind",
-        "actor_kind",
-        "actor",
-        "body",
-        "at",
-    ),
-    *("previous_hash", "hash"),
+    "id",
+    "tenant_id",
+    "operation_id",
+    "attempt_id",
+    "sequence",
+    "kind",
+    "actor_kind",
+    "actor",
+    "body",
+    "at",
+    "previous_hash",
+    "hash",
 )
 
 _APPEND = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from ledger.lifecycle.findings import follow, what_follows
 from ledger.lifecycle.pen import Together
 from ledger.lifecycle.settling import settle
 from ledger.models import Approval, Attempt, Event, Operation, Provider, ReviewItem, Statement, Vote
-from ledger.rules.reconcile import LookedUp
+from ledger.rules.reconcile import Follows, LookedUp
 from ledger.rules.reports import Reported
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason
@@ -44,13 +44,13 @@ def confirm_plain(answers: Iterable[Answered]) -> set[str]:
     by_operation = {answer.operation_id: answer for answer in answers}
     pen = Together()
     with one_reading():  # of policies and destinations: nothing here changes those
-        cases = [case for case in _cases(by_operation, pen) if _is_plain(case, by_operation)]
+        found = [(case, by_operation[case.operation.pk]) for case in _cases(by_operation, pen)]
+        plain = [(case, answer, said) for case, answer in found if (said := _if_plain(case, answer))]
+        cases = [case for case, _, _ in plain]
         books = _books_of(cases)
-        for case in cases:
+        for case, answer, said in plain:
             case.books = books
-            answer, attempt = by_operation[case.operation.pk], case.newest
-            said = what_follows(case, attempt, answer.looked_up)
-            follow(case, attempt, answer.epoch, answer.provider, answer.looked_up, said)
+            follow(case, case.newest, answer.epoch, answer.provider, answer.looked_up, said)
             settle(case)
     if cases:
         books.write()
@@ -58,18 +58,20 @@ def confirm_plain(answers: Iterable[Answered]) -> set[str]:
     return {case.newest.pk for case in cases}
 
 
-def _is_plain(case: Case, answers: Mapping[str, Answered]) -> bool:
-    answer, attempt = answers[case.operation.pk], case.newest
+def _if_plain(case: Case, answer: Answered) -> Follows | None:
+    """What follows, where it is the plain row."""
+    attempt = case.newest
     item = case.items.get(attempt.pk)
-    return (
+    may_be = (
         len(case.attempts) == 1
         and (attempt.pk, attempt.lookup_epoch) == (answer.attempt_id, answer.epoch)
         and attempt.state == State.UNKNOWN
         and item is not None
         and item.reason == ReviewReason.UNKNOWN
         and case.unheard
-        and what_follows(case, attempt, answer.looked_up).row == PLAIN
     )
+    follows = what_follows(case, attempt, answer.looked_up) if may_be else None
+    return follows if follows and follows.row == PLAIN else None
 
 
 def _books_of(cases: Iterable[Case]) -> BooksOfMany:

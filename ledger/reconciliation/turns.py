@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import connection
 
-# Nobody waits for the disk with this row locked: a server that lost the last turns with its memory takes
-# longer to start again than they were spaced for.
+# Nobody waits for the disk with this row locked. A server that stops at once may forget the last turns: where
+# they are spaced wider than it takes to start again, a provider is asked once sooner for it.
 _TAKE = """
     INSERT INTO ledger_turn AS turn (name, free_at)
     SELECT %(name)s, clock_timestamp() + %(spacing)s * interval '1 second'
