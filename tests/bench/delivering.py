@@ -8,22 +8,15 @@ plain client, and writes what ours writes, many rows to a statement, in transact
 from __future__ import annotations
 
 import json
-import queue
 import sys
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import django
+import psycopg
 
-from tests.bench.rounds import take_turn
-
-THREADS = 16
-WRITTEN_AT_ONCE = 32
+from tests.bench.bare import Bare, compete
 
 
 def ours() -> int:
@@ -54,69 +47,33 @@ class Due:
     head: str
 
 
-class Bare:
-    """The work is read before it begins."""
+class BareSender(Bare[Due]):
+    """Posts bodies that lie ready, and writes that they came."""
 
     def __init__(self) -> None:
-        import httpx
-        import psycopg
-        from django.conf import settings
+        super().__init__(_DUE, Due)
 
-        database = settings.DATABASES["default"]
-        self._connection = psycopg.connect(
-            host=database["HOST"], dbname=database["NAME"], user=database["USER"]
-        )
-        rows = self._connection.execute(
-            "SELECT d.id, d.tenant_id, d.operation_id, d.destination_id, d.webhook_id, d.body, t.url, "
-            "o.event_count + 1, o.head_hash FROM ledger_delivery d "
-            "JOIN ledger_destination t ON t.id = d.destination_id "
-            "JOIN ledger_operation o ON o.id = d.operation_id WHERE d.next_at <= now() ORDER BY d.next_at"
-        )
-        self._due = [Due(*row) for row in rows]
-        self._connection.commit()
-        limits = httpx.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
-        self._client = httpx.Client(limits=limits, trust_env=False)
-        self._sent: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
-
-    def __call__(self) -> int:
-        writer = threading.Thread(target=self._write_all)
-        writer.start()
-        with ThreadPoolExecutor(THREADS) as threads:
-            for _ in threads.map(self._post, self._due):
-                pass
-        self._sent.put(None)
-        writer.join()
-        return len(self._due)
-
-    def _post(self, due: Due) -> None:
+    def ask(self, due: Due) -> None:
         headers = {"webhook-id": due.webhook_id, "Content-Type": "application/cloudevents+json"}
-        self._client.post(due.url, headers=headers, content=bytes(due.body)).raise_for_status()
-        self._sent.put(due)
+        self.client.post(due.url, headers=headers, content=bytes(due.body)).raise_for_status()
 
-    def _write_all(self) -> None:
-        batch: list[Due] = []
-        while (due := self._sent.get()) is not None:
-            batch.append(due)
-            if len(batch) == WRITTEN_AT_ONCE or self._sent.empty():
-                self._write(batch)
-                batch = []
-        if batch:
-            self._write(batch)
-
-    def _write(self, batch: list[Due]) -> None:
+    def write(self, cursor: psycopg.Cursor, batch: Sequence[Due], now: datetime) -> None:
         from ledger.models.ids import event_id
 
-        with self._connection.transaction(), self._connection.cursor() as cursor:
-            (now,) = self._connection.execute("SELECT clock_timestamp()").fetchone() or ()
-            events = [_event(due, event_id(), now) for due in batch]
-            cursor.executemany(_TRY, [(due.tenant_id, due.delivery_id, now, now, due.url) for due in batch])
-            cursor.executemany(_ACK, [(due.tenant_id, due.delivery_id, now) for due in batch])
-            cursor.executemany(_EVENT, events)
-            heads = [(row["sequence"], row["hash"], row["operation"]) for row in events]
-            cursor.executemany(_HEAD, heads)
-            cursor.executemany(_DELIVERY, [(now, due.delivery_id) for due in batch])
+        events = [_event(due, event_id(), now) for due in batch]
+        cursor.executemany(_TRY, [(due.tenant_id, due.delivery_id, now, now, due.url) for due in batch])
+        cursor.executemany(_ACK, [(due.tenant_id, due.delivery_id, now) for due in batch])
+        cursor.executemany(_EVENT, events)
+        cursor.executemany(_HEAD, [(row["sequence"], row["hash"], row["operation"]) for row in events])
+        cursor.executemany(_DELIVERY, [(now, due.delivery_id) for due in batch])
 
 
+_DUE = (
+    "SELECT d.id, d.tenant_id, d.operation_id, d.destination_id, d.webhook_id, d.body, t.url, "
+    "o.event_count + 1, o.head_hash FROM ledger_delivery d "
+    "JOIN ledger_destination t ON t.id = d.destination_id "
+    "JOIN ledger_operation o ON o.id = d.operation_id WHERE d.next_at <= now() ORDER BY d.next_at"
+)
 _TRY = (
     "INSERT INTO ledger_deliverytry (tenant_id, delivery_id, number, lease_epoch, replay, at, ended_at, "
     "ended_as, url, status, sent_headers, answer_headers, answer_head, answer_cut, detail, took_ms) VALUES "
@@ -161,22 +118,10 @@ def _event(due: Due, event_id: str, now: datetime) -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    """A worker has long worked when it is measured: one pass with nothing due, and its HTTP client made."""
-    from ledger import http
     from ledger.deliveries import deliver_once
 
     deliver_once()
-    with suppress(http.AddressRefused):
-        http.request("GET", "http://127.0.0.1:9/")
-
-
-def main(kind: str) -> None:
-    django.setup()
-    work: Callable[[], int] = Bare() if kind == "bare" else ours
-    if kind == "ours":
-        _warm_up()
-    take_turn(work)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    compete(*sys.argv[1:], bare=BareSender, ours=ours, warm_up=_warm_up)

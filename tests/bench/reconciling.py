@@ -7,21 +7,15 @@ writes what ours writes, many rows to a statement, 32 look-ups to a transaction.
 from __future__ import annotations
 
 import json
-import queue
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import django
+import psycopg
 
-from tests.bench.rounds import take_turn
-
-THREADS = 16
-WRITTEN_AT_ONCE = 32
+from tests.bench.bare import Bare, compete
 
 
 def ours() -> int:
@@ -51,64 +45,30 @@ class Due:
     record: Any = None
 
 
-class Bare:
-    """The work is read before it begins."""
+class BareAsker(Bare[Due]):
+    """Asks one page each, and writes that it was found."""
 
     def __init__(self) -> None:
-        import httpx
-        import psycopg
-        from django.conf import settings
-
         from ledger.models import Destination, Provider
 
-        database = settings.DATABASES["default"]
-        self._connection = psycopg.connect(
-            host=database["HOST"], dbname=database["NAME"], user=database["USER"]
-        )
-        self._due = [Due(*row) for row in self._connection.execute(_DUE)]
-        self._connection.commit()
+        super().__init__(_DUE, Due)
         self._provider, self._destination = Provider.objects.get(), Destination.objects.get()
         self._url = self._provider.config["request"]["url"].split("?")[0]
-        limits = httpx.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
-        self._client = httpx.Client(limits=limits, trust_env=False)
-        self._asked: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
 
-    def __call__(self) -> int:
-        with ThreadPoolExecutor(THREADS) as threads, ThreadPoolExecutor(1) as beside:
-            writing = beside.submit(self._write_all)
-            for _ in threads.map(self._ask, self._due):
-                pass
-            self._asked.put(None)
-            writing.result()
-        return len(self._due)
-
-    def _ask(self, due: Due) -> None:
+    def ask(self, due: Due) -> None:
         from ledger.rules.keys import correlation_id
 
         mark = correlation_id(str(due.tenant_id), due.operation_key)
-        answer = self._client.get(f"{self._url}?correlation_id={mark}").raise_for_status()
+        answer = self.client.get(f"{self._url}?correlation_id={mark}").raise_for_status()
         (due.record,) = answer.json()["data"]
         assert due.record["metadata"]["correlation_id"] == mark
-        self._asked.put(due)
 
-    def _write_all(self) -> None:
-        batch: list[Due] = []
-        while (due := self._asked.get()) is not None:
-            batch.append(due)
-            if len(batch) == WRITTEN_AT_ONCE or self._asked.empty():
-                self._write(batch)
-                batch = []
-        if batch:
-            self._write(batch)
-
-    def _write(self, batch: Sequence[Due]) -> None:
-        with self._connection.transaction(), self._connection.cursor() as cursor:
-            (now,) = self._connection.execute("SELECT clock_timestamp()").fetchone() or ()
-            rows = [self._row(due, now) for due in batch]
-            cursor.executemany(_LOOK_UP, rows)
-            cursor.executemany(_EVENT, [event for row in rows for event in row["events"]])
-            for statement in (_ATTEMPT, _ITEM, _ACCOUNT, _ENTRY, _OPERATION, _SETTLEMENT, _DELIVERY):
-                cursor.executemany(statement, rows)
+    def write(self, cursor: psycopg.Cursor, batch: Sequence[Due], now: datetime) -> None:
+        rows = [self._row(due, now) for due in batch]
+        cursor.executemany(_LOOK_UP, rows)
+        cursor.executemany(_EVENT, [event for row in rows for event in row["events"]])
+        for statement in (_ATTEMPT, _ITEM, _ACCOUNT, _ENTRY, _OPERATION, _SETTLEMENT, _DELIVERY):
+            cursor.executemany(statement, rows)
 
     def _row(self, due: Due, now: datetime) -> dict[str, Any]:
         """Everything that is written about one, by name."""
@@ -202,25 +162,13 @@ def _chained(due: Due, now: datetime, said: dict[str, dict[str, Any]]) -> list[d
 
 
 def _warm_up() -> None:
-    """A worker has long worked when it is measured: one pass with nothing due, and its clients made."""
     from celery import current_app
 
-    from ledger import http
     from ledger.reconciliation import reconcile_once
 
     reconcile_once()
     current_app.send_task("ledger.tasks.deliver")
-    with suppress(http.AddressRefused):
-        http.request("GET", "http://127.0.0.1:9/")
-
-
-def main(kind: str) -> None:
-    django.setup()
-    work: Callable[[], int] = Bare() if kind == "bare" else ours
-    if kind == "ours":
-        _warm_up()
-    take_turn(work)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    compete(*sys.argv[1:], bare=BareAsker, ours=ours, warm_up=_warm_up)
