@@ -3,13 +3,13 @@
 Kind: a memory cut off before the facts.
 
 Fencing does not exist yet, so this tests what holds without it: the provider's key and the mark are fixed by
-tenant and operation key, so a send repeated after a restore is the same send to a provider that honours keys,
-and what had leave at the time of the backup is looked up and found, whether keys are honoured or not.
+tenant and operation key, so a send repeated after a restore is the same send to a provider that honours keys;
+what had leave at the time of the backup is looked up and found, whether keys are honoured or not; and what
+consumers were told since is told again as the same message, so that they can tell.
 
 Missing until there is fencing: the ledger starts in no hold after a restore (FENCED); an unsent attempt does
 not become UNKNOWN with `maybe_sent`, so one of a tool *without* keys would be sent a second time; approvals
-and sessions of before the restore are not void; no restore watch marks intents that the backup has forgotten;
-and deliveries are not sent at all yet, so nothing can be said of their ids.
+and sessions of before the restore are not void; no restore watch marks intents that the backup has forgotten.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ import psycopg
 import pytest
 from django.db import connection
 
+from ledger.deliveries import deliver_once
 from ledger.management.local.programs import postgres_programs
+from ledger.models import Delivery
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.helping import publish
 from tests.incidents.scene import MAIL, PAYMENT, Body, Scene, key_for
+from tests.ledger.deliveries.helping import destination
 from tests.support.api import Api, WebServer
 from tests.support.beside import database_url_of_tests
+from tests.support.consumer import ConsumerProcess
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
@@ -74,6 +78,12 @@ def restored(backup: Path, key: str, log: Path) -> Iterator[Restored]:
             maintenance.execute(f'DROP DATABASE "{RESTORED}" WITH (FORCE)')
 
 
+def backed_up(directory: Path) -> Path:
+    backup = directory / "t0.dump"
+    _program("pg_dump", "--format=custom", f"--file={backup}", f"--dbname={database_url_of_tests()}")
+    return backup
+
+
 def _program(name: str, *arguments: str) -> None:
     subprocess.run([postgres_programs() / name, *arguments], check=True, capture_output=True, timeout=120)
 
@@ -86,8 +96,7 @@ def test_what_was_done_after_the_backup_is_not_done_again(scene: Scene, tmp_path
     scene.approve(approved)
     sending = scene.dispatched("k2", tool=MAIL)
 
-    backup = tmp_path / "t0.dump"
-    _program("pg_dump", "--format=custom", f"--file={backup}", f"--dbname={database_url_of_tests()}")
+    backup = backed_up(tmp_path)
 
     first = scene.dispatched(approved)
     reference = scene.send(first)
@@ -114,4 +123,28 @@ def test_what_was_done_after_the_backup_is_not_done_again(scene: Scene, tmp_path
         assert scene.send(again) == reference, "the provider knows this key"
         after.manage("fsck")
     assert (scene.effects("k1"), scene.effects("k2")) == (1, 1)
+    nothing_else_went_wrong(scene)
+
+
+def test_what_was_told_after_the_backup_is_told_again_as_the_same_message(
+    scene: Scene, consumer: ConsumerProcess, tmp_path: Path
+) -> None:
+    destination(scene.people, consumer)
+    done = scene.confirmed()
+    (delivery,) = Delivery.objects.all()
+    assert delivery.state == "PENDING"
+    backup = backed_up(tmp_path)
+
+    deliver_once()
+    delivery.refresh_from_db()
+    assert delivery.state == "ACKED"
+
+    with restored(backup, key_for(scene.people.agent), tmp_path / "web.log") as after:
+        after.manage("deliver", "--once")
+        after.manage("deliver", "--once")
+        after.manage("fsck")
+    before, again = consumer.received()
+    assert (again.webhook_id, again.body) == (before.webhook_id, before.body)
+    assert before.event["data"]["attempt_id"] == done["attempt_id"]
+    assert scene.effects("k1") == 1
     nothing_else_went_wrong(scene)
