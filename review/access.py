@@ -90,7 +90,8 @@ def give_scope(
                 f"{person.get_username()} does not decide work here: make them operator first."
             )
         names = tuple(effect.value for effect in effects)
-        grant_scope(person, tenant, tool_glob=tool_glob, effects=names)
+        if not grant_scope(person, tenant, tool_glob=tool_glob, effects=names):
+            raise AccessRefused(f"{person.get_username()} has this scope in {tenant.name} already.")
         said = {"tools": tool_glob, "effects": sorted(set(names))}
         _note(AccessChangeKind.SCOPE_GIVEN, by, person, tenant, why, **said)
 

@@ -76,12 +76,14 @@ def grant_role(user: User, tenant: Tenant, role: Role) -> None:
         join_first_group(user, tenant)
 
 
-def grant_scope(user: User, tenant: Tenant, *, tool_glob: str = "*", effects: tuple[str, ...] = ()) -> None:
-    """Let this person approve sends of these tools and effects (none: every effect)."""
+def grant_scope(user: User, tenant: Tenant, *, tool_glob: str = "*", effects: tuple[str, ...] = ()) -> bool:
+    """Let this person approve sends of these tools and effects (none: every effect). False: they could."""
     scope, _ = ApprovalScope.objects.get_or_create(
         tenant=tenant, tool_glob=tool_glob, effects=sorted(set(effects))
     )
+    had_it = ApprovalScopePermission.objects.filter(user=user, content_object=scope).exists()
     assign_perm("review.approve_sends", user, scope)
+    return not had_it
 
 
 def join_first_group(user: User, tenant: Tenant) -> None:

@@ -25,15 +25,13 @@ REFUSED, BROKEN = 3, 4
 
 def main() -> None:
     django.setup()
-    from tests.crash.changes import ACCESS, SETUP
-    from tests.crash.decisions import ITEMS
+    from tests.crash.decisions import CASES
     from tests.crash.suite.children import freeze
 
-    cases = {**ITEMS, **ACCESS, **SETUP}
     freeze()
     for line in sys.stdin:
         asked = json.loads(line)
-        print(json.dumps(_in_a_process(cases[asked["case"]], asked["about"], asked["dies_at"])), flush=True)
+        print(json.dumps(_in_a_process(CASES[asked["case"]], asked["about"], asked["dies_at"])), flush=True)
 
 
 def _in_a_process(case: Case, about: About, dies_at: int) -> Mapping[str, Any]:
@@ -99,6 +97,8 @@ REFUSALS = frozenset(
         "DestinationRefused",
         "BadDestination",
         "UnknownAssignee",
+        "AbsenceRefused",
+        "LinkOver",
     }
 )
 

@@ -18,16 +18,14 @@ from pytest_django import DjangoDbBlocker
 
 from ledger.queries.history import chains_of
 from ledger.queries.invariants import findings
-from tests.crash.changes import ACCESS, SETUP
 from tests.crash.decider import REFUSED
-from tests.crash.decisions import ITEMS, About
+from tests.crash.decisions import CASES, About
 from tests.crash.world import ROOT
 from tests.support.beside import database_url_of_tests
 from tests.support.cast import cast
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
-CASES = {**ITEMS, **ACCESS, **SETUP}
 FEWEST_STEPS = 3
 Stored = Mapping[str, tuple[int, str]]
 

@@ -287,6 +287,12 @@ def test_who_is_switched_on_again_has_their_rights_and_none_of_their_votes(peopl
             "printable",
         ),
         (
+            lambda people: access.give_scope(
+                people.admin, "acme", people.approver.pk, tool_glob="*", effects=(), why=WHY
+            ),
+            "this scope .* already",
+        ),
+        (
             lambda people: access.take_scope_away(
                 people.admin, "acme", people.viewer.pk, scope_id=every_tool(people).pk, why=WHY
             ),

@@ -1,53 +1,26 @@
-"""What people decide about items, each as one press that can be made in another process.
-
-`About` is what the press is about, as JSON: names and ids.
-"""
+"""What people decide about the attempt of an item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
-from ledger.models import Approval, Attempt, Decision, Statement, User, Vote
-from ledger.rules.vocabulary import DecisionKind
-from review import decisions, ownership
+from ledger.models import Approval, Attempt, Statement, Vote
+from ledger.rules.vocabulary import DecisionKind as K
+from review import decisions
+from tests.crash.decisions.case import WHY, About, Case, by_two, held, item, on_item, once, sent, who
 from tests.support import make
 from tests.support.cast import Cast
 
-About = Mapping[str, Any]
-WHY = "decided at night"
-K = DecisionKind
 
-
-@dataclass(frozen=True)
-class Case:
-    """One kind of press. `prepare` makes a new thing for it to be about, the `number`th; `done` counts how
-    often it has taken effect there."""
-
-    prepare: Callable[[Cast, int], About]
-    press: Callable[[About], object]
-    done: Callable[[About], int]
-
-
-def who(username: str) -> User:
-    return User.objects.get(username=username)
-
-
-def item(attempt: Attempt) -> About:
-    return {"item": make.item_of(attempt).pk}
-
-
-def held(people: Cast, _: int) -> About:
-    return item(make.held(people.key))
-
-
-def sent(people: Cast, _: int) -> About:
-    return item(make.for_a_person(people.key))
-
-
-def by_two(people: Cast, _: int) -> About:
-    return item(make.variant_in_review(people.key))
+def done_twice(people: Cast, number: int) -> About:
+    """What was replaced is reported as done, and so is what replaced it."""
+    first = make.dispatched(people.key)
+    first = make.reported(people.key, first, "failed", no_effect=True, retryable=True, error_class="refused")
+    Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
+    second = make.send(people.key, first)
+    make.reported(people.key, first, "succeeded", result_ref=f"msg_{number}")
+    make.reported(people.key, second, "succeeded", result_ref=f"other_{number}")
+    return item(first)
 
 
 def by_two_half_given(people: Cast, number: int) -> About:
@@ -58,6 +31,11 @@ def by_two_half_given(people: Cast, number: int) -> About:
 
 def lost_refund(people: Cast, _: int) -> About:
     return item(make.unknown(people.key, make.REFUND))
+
+
+def lost_mail(people: Cast, _: int) -> About:
+    """Of a tool with a look-up."""
+    return item(make.unknown(people.key))
 
 
 def refund_said_once(people: Cast, number: int) -> About:
@@ -89,31 +67,10 @@ def contradicted(people: Cast, number: int) -> About:
     return {**item(closed.attempt), "reference": f"re_{number}"}
 
 
-def claimed(people: Cast, number: int) -> About:
-    about = sent(people, number)
-    ownership.claim(people.second_operator, about["item"])
-    return about
-
-
-def claimed_by_oneself(people: Cast, number: int) -> About:
-    about = sent(people, number)
-    ownership.claim(people.operator, about["item"])
-    return about
-
-
-def of(kind: DecisionKind) -> Callable[[About], int]:
-    found = Decision.objects.filter(kind=kind, by__username="operator")
-    return lambda about: found.filter(item_id=about["item"]).count()
-
-
 def approved(about: About) -> int:
     """How many approvals wait to be used: pressed again, a yes may begin the next round."""
     waiting = Approval.objects.filter(used_at=None, voided_at=None)
     return waiting.filter(attempt__review_items=about["item"]).count()
-
-
-def on_item(case: Callable[[Cast, int], About], kind: DecisionKind, press: Callable[..., object]) -> Case:
-    return Case(case, lambda about: press(who("operator"), about["item"], about), of(kind))
 
 
 ITEMS: Mapping[str, Case] = {
@@ -165,6 +122,14 @@ ITEMS: Mapping[str, Case] = {
         K.RELINK_OPERATION,
         lambda by, pk, a: decisions.relink_operation(by, pk, why=WHY, target_key=a["target"], new=True),
     ),
+    "relink, record": Case(
+        lost_mail,
+        lambda a: decisions.relink_record(who("operator"), a["item"], why=WHY, reference="re_1"),
+        once(K.RELINK_RECORD),
+    ),
+    "re-check": Case(
+        lost_mail, lambda a: decisions.recheck(who("operator"), a["item"], why=WHY), once(K.RECHECK)
+    ),
     "intended repeat": on_item(
         twin, K.INTENDED_REPEAT, lambda by, pk, _: decisions.intended_repeat(by, pk, why=WHY)
     ),
@@ -175,16 +140,14 @@ ITEMS: Mapping[str, Case] = {
             by, pk, why=WHY, answer="happened", reference=a["reference"]
         ),
     ),
+    "conflict, duplicate": on_item(
+        done_twice,
+        K.CONFLICT_DUPLICATE,
+        lambda by, pk, _: decisions.decide_conflict(by, pk, why=WHY, answer="duplicate"),
+    ),
     "conflict, stands": on_item(
         contradicted,
         K.CONFLICT_STANDS,
         lambda by, pk, _: decisions.decide_conflict(by, pk, why=WHY, answer="stands"),
     ),
-    "take over": on_item(claimed, K.TAKE_OVER, lambda by, pk, _: ownership.take_over(by, pk, why=WHY)),
-    "hand over": on_item(
-        claimed_by_oneself,
-        K.HAND_OVER,
-        lambda by, pk, _: ownership.hand_over(by, pk, to="second-operator", why=WHY),
-    ),
-    "release": on_item(claimed_by_oneself, K.RELEASE, lambda by, pk, _: ownership.release(by, pk)),
 }
