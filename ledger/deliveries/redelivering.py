@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from ledger.approvals import may_decide
 from ledger.deliveries.holding import locked_delivery
 from ledger.deliveries.moves import dead_letter, send_again
 from ledger.events import operator_actor
@@ -82,8 +83,9 @@ def plan_redelivery(
     return plan
 
 
-def cancel_plan(*, plan: RedeliveryPlan, by: User) -> bool:
-    """Stop it where it is; what was already made due goes out. False where it had ended."""
+def cancel_plan(*, plan: RedeliveryPlan, by: User | None) -> bool:
+    """Stop it where it is; what was already made due goes out. False where it had ended. `by` is None where
+    its planner may no longer decide."""
     require_transaction()
     row = RedeliveryPlan.objects.filter(pk=plan.pk, cancelled_at=None, finished_at=None)
     return bool(row.update(cancelled_at=database_clock(), cancelled_by=by, next_at=None))
@@ -115,6 +117,10 @@ def _next_line(plan_id: str) -> bool | None:
     plan = due.filter(pk=plan_id, cancelled_at=None, finished_at=None).first()
     now = database_clock()
     if plan is None or plan.next_at is None or plan.next_at > now:
+        return None
+    if not may_decide(plan.by_id, plan.tenant_id):
+        logger.warning("Plan %s stops: its planner may no longer decide", plan_id)
+        cancel_plan(plan=plan, by=None)
         return None
     line = plan.lines.filter(done_at=None).select_related("delivery").order_by("position").first()
     if line is None:

@@ -73,4 +73,7 @@ def _switch(person: User, no_right: str, ends: str) -> PressView:
 
 
 def _ends(items: int, votes: int) -> str:
-    return f"open items of theirs ({items}) go to the group, claims end, and votes ({votes}) are void."
+    return (
+        f"open items of theirs ({items}) go to the group, claims and plans of redelivery end, and votes "
+        f"({votes}) are void."
+    )

@@ -64,7 +64,7 @@ class PlanPage:
     chosen_by: tuple[tuple[str, str], ...]
     created_at: datetime
     cancelled_at: datetime | None
-    cancelled_by: str
+    cancelled_because: str
     finished_at: datetime | None
     standing: str
     total: int
@@ -134,7 +134,7 @@ def plan_page(user: User, plan_id: str, *, cursor: str = "") -> PlanPage:
         chosen_by=_chosen_by(plan, destination),
         created_at=plan.created_at,
         cancelled_at=plan.cancelled_at,
-        cancelled_by=plan.cancelled_by.get_username() if plan.cancelled_by else "",
+        cancelled_because=_cancelled_because(plan),
         finished_at=plan.finished_at,
         standing=_standing(plan),
         total=counts.total(),
@@ -223,6 +223,15 @@ def _chosen_by(plan: RedeliveryPlan, destination: Destination | None) -> tuple[t
     if "error" in chosen:
         chosen["error"] = END_WORDS.get(chosen["error"], chosen["error"])
     return tuple((plain(name), value) for name, value in sorted(chosen.items()))
+
+
+def _cancelled_because(plan: RedeliveryPlan) -> str:
+    """`by` whom, or what ended it by itself."""
+    if plan.cancelled_at is None:
+        return ""
+    if plan.cancelled_by is None:
+        return f"because {plan.by.get_username()} may no longer decide work here"
+    return f"by {plan.cancelled_by.get_username()}"
 
 
 def _standing(plan: RedeliveryPlan) -> str:

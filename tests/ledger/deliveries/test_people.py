@@ -21,9 +21,11 @@ from ledger.deliveries import (
     redeliver,
     run_plans,
 )
-from ledger.models import Delivery, Operation, RedeliveryPlan
+from ledger.models import Delivery, Operation, RedeliveryPlan, User
 from ledger.rules.deliveries import MOST_TRIES
 from ledger.transactions import database_clock, durable
+from review.queries.redeliveries import plan_page
+from review.roles import Role, take_role
 from tests.ledger.deliveries.helping import all_is_well, claimed, destination, make_due, told
 from tests.support import make
 from tests.support.cast import Cast
@@ -103,6 +105,25 @@ def test_a_plan_keeps_its_pace_skips_what_moved_and_stops(people: Cast) -> None:
     assert durable(lambda: cancel_plan(plan=plan, by=people.operator)) is True
     assert run_plans() == 0
     assert Delivery.objects.filter(state="DEAD_LETTERED").count() == 2
+    all_is_well()
+
+
+@pytest.mark.parametrize("lost", ["role", "account"])
+def test_a_plan_stops_once_its_planner_may_not_decide_any_more(people: Cast, lost: str) -> None:
+    destination(people, URL)
+    plan = planned(people, dead(people, 3), rate_per_s=0.01)
+    assert run_plans() == 1
+    if lost == "role":
+        take_role(people.operator, people.tenant, Role.OPERATOR)
+    else:
+        User.objects.filter(pk=people.operator.pk).update(is_active=False)
+    RedeliveryPlan.objects.update(next_at=database_clock())
+    assert run_plans() == 0
+    plan.refresh_from_db()
+    assert (plan.cancelled_at is None, plan.cancelled_by, plan.next_at) == (False, None, None)
+    assert Delivery.objects.filter(state="DEAD_LETTERED").count() == 2
+    page = plan_page(people.viewer, plan.pk)
+    assert page.cancelled_because == "because operator may no longer decide work here"
     all_is_well()
 
 
