@@ -12,7 +12,7 @@ from django.db.models import DateTimeField, Func, OuterRef
 
 from ledger.models import ReviewGroup, ReviewItem, Tenant, User
 from ledger.models.base import TenantRow
-from review.models import TenantPermission
+from review.models import Absence, TenantPermission
 from review.people import People, people_of
 from review.rights import NONE, Rights, hold_rights, rights_of
 
@@ -110,6 +110,7 @@ def _item(user: User, item_id: str) -> ReviewItem:
         read_at=ClockTimestamp(),
         groups=ArraySubquery(groups.values("name")),
         own_groups=ArraySubquery(groups.filter(members=user.pk).values("name")),
+        owner_away_until=Absence.of_owner(),
     )
     # LIMIT would have PostgreSQL weigh far more plans for so many joins: ten times the work for one row.
     item = next(iter(found.filter(pk=item_id)), None)

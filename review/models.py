@@ -147,6 +147,13 @@ class Absence(TenantRow):
         indexes = (models.Index("tenant", "person", F("id").desc(), name="absences_newest_first"),)
         triggers = triggers.append_only()
 
+    @classmethod
+    def of_owner(cls) -> models.Subquery:
+        """Of an item: the end of what was last said of its owner's absence; NULL where they are back, or
+        nothing was said."""
+        said = cls.objects.filter(tenant=models.OuterRef("tenant_id"), person=models.OuterRef("owner_id"))
+        return models.Subquery(said.order_by("-pk").values("until")[:1])
+
 
 def covers_effect(effects: Collection[str], effect: Effect) -> bool:
     """An empty list stands for every effect."""

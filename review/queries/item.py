@@ -170,7 +170,7 @@ def _page(read: _Read) -> ItemPage:
         overdue=is_overdue(item, now),
         escalated=escalated(item),
         closing=closing,
-        owner=owner_of(item, read.user.pk),
+        owner=owner_of(item, read.user.pk, read.now),
         claim=claim_of(item, read.user.pk, now),
         ledger_sends=_by_ledger(read),
         next_step=next_step(item, read.rule, _approval_to_come(read), now, sends_by=_sends_by(read)),

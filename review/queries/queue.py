@@ -12,6 +12,7 @@ from django.db.models import Count, Q, QuerySet, Value
 
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.rules.vocabulary import OWNERSHIP
+from review.models import Absence
 from review.queries.cursor import Place, page_at, place_of
 from review.queries.lists import decided_items, matching, on_tab, open_items, waiting_items
 from review.queries.rows import RowFacts, queue_row
@@ -102,7 +103,8 @@ def _page(
     place: Place, items: QuerySet[ReviewItem], columns: Sequence[str]
 ) -> tuple[list[ReviewItem], str | None]:
     related = ("tenant", "operation", "attempt", "owner_group", "owner", "claimed_by")
-    return page_at(place, items.select_related(*related).defer("attempt__args"), columns, PAGE_SIZE)
+    read = items.annotate(owner_away_until=Absence.of_owner()).select_related(*related)
+    return page_at(place, read.defer("attempt__args"), columns, PAGE_SIZE)
 
 
 def _row_facts(asked: _Asked, listed: _Listed) -> RowFacts:

@@ -60,7 +60,7 @@ def queue_row(item: ReviewItem, rules: RulesOfList, facts: RowFacts) -> QueueRow
         key_window=key_window_of(attempt, rule or NO_RULE, facts.now),
         escalated=escalated(item),
         next_step=next_step(item, rule, approval, facts.now),
-        owner=owner_of(item, facts.user_id),
+        owner=owner_of(item, facts.user_id, facts.now),
         claim=claim_of(item, facts.user_id, facts.now),
         approval_until=approval.expires_at if approval else None,
         votes=facts.votes.get(attempt.pk),
@@ -74,10 +74,16 @@ def is_overdue(item: ReviewItem, now: datetime) -> bool:
     return item.closed_at is None and item.due_at <= now
 
 
-def owner_of(item: ReviewItem, user_id: int) -> Owner:
-    person = item.owner.get_username() if item.owner else None
-    active = item.owner is None or item.owner.is_active
-    return Owner(item.owner_group.name, person, is_me=item.owner_id == user_id, person_is_active=active)
+def owner_of(item: ReviewItem, user_id: int, now: datetime) -> Owner:
+    """`item` is read with its `owner_away_until`."""
+    until: datetime | None = vars(item)["owner_away_until"]
+    return Owner(
+        item.owner_group.name,
+        item.owner.get_username() if item.owner else None,
+        is_me=item.owner_id == user_id,
+        person_is_active=item.owner is None or item.owner.is_active,
+        away_until=until if until is not None and now < until else None,
+    )
 
 
 def claim_of(item: ReviewItem, user_id: int, now: datetime) -> Claim | None:

@@ -98,12 +98,14 @@ class Escalated:
 
 @dataclass(frozen=True)
 class Owner:
-    """Who answers for an item: always a group, perhaps one person of it, who may be active no more."""
+    """Who answers for an item: always a group, perhaps one person of it, who may be active no more, or away
+    from the work of this tenant."""
 
     group: str
     person: str | None
     is_me: bool
     person_is_active: bool = True
+    away_until: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from review.absences import AbsenceRefused
 from review.door import NotPermitted, NotVisible
 from review.models import Absence
 from review.ownership_rules import TypedRule
+from review.queries import QueueFilters, Tab, item_page, queue
 from review.queries.ownership import ownership_page
 from review.queries.ownership_moves import moves_by_rules
 from review.reach import Reach
@@ -61,6 +62,25 @@ def test_rules_give_nothing_to_whom_is_away_until_they_are_back(to_operator: Cas
     assert owner_of(make.unknown(to_operator.key)) == "operator"
     lines = list(Absence.objects.order_by("pk").values_list("by__username", "person__username", "why"))
     assert lines == [(by, "operator", WHY)] * 2
+
+
+def test_who_reads_an_item_sees_that_its_owner_is_away(to_operator: Cast) -> None:
+    item = make.item_of(make.unknown(to_operator.key))
+
+    def seen() -> set[datetime | None]:
+        (row,) = queue(to_operator.viewer, QueueFilters(tab=Tab.ALL)).rows
+        return {row.owner.away_until, item_page(to_operator.viewer, item.pk).owner.away_until}
+
+    assert seen() == {None}
+    until = soon(days=2)
+    away(to_operator, to_operator.operator, until=until)
+    assert seen() == {until}
+    now, operator = database_clock(), to_operator.operator
+    Absence.objects.create(tenant=to_operator.tenant, person=operator, until=now, by=operator, at=now)
+    assert seen() == {None}
+    away(to_operator, to_operator.operator, until=until)
+    back(to_operator.operator, to_operator.operator)
+    assert seen() == {None}
 
 
 def test_an_absence_ends_by_itself(to_operator: Cast) -> None:
