@@ -23,22 +23,9 @@ class SignInForm(AuthenticationForm):
             field.widget.attrs["class"] = "form-control"
 
 
-class SetPasswordForm(forms.Form):
-    """A new password, typed twice, and the code of the link that allows it."""
+class NewPasswordForm(forms.Form):
+    """A new password, typed twice."""
 
-    code = forms.CharField(
-        label="Code of the link",
-        max_length=100,
-        widget=forms.TextInput(
-            attrs={
-                "class": "form-control",
-                "autocomplete": "off",
-                "spellcheck": "false",
-                "data-from-address": "",
-            }
-        ),
-        help_text="What stands behind # in the link. It is filled in where scripts run.",
-    )
     password = forms.CharField(
         label="New password",
         strip=False,
@@ -58,6 +45,37 @@ class SetPasswordForm(forms.Form):
         if {"password", "again"} <= typed.keys() and typed["password"] != typed["again"]:
             self.add_error("again", "The two passwords differ.")
         return typed
+
+
+class SetPasswordForm(NewPasswordForm):
+    """With the code of the link that allows it."""
+
+    field_order = ("code", "password", "again")
+    code = forms.CharField(
+        label="Code of the link",
+        max_length=100,
+        widget=forms.TextInput(
+            attrs={
+                "class": "form-control",
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "data-from-address": "",
+            }
+        ),
+        help_text="What stands behind # in the link. It is filled in where scripts run.",
+    )
+
+
+class OwnPasswordForm(NewPasswordForm):
+    """With the password one has."""
+
+    field_order = ("current", "password", "again")
+    current = forms.CharField(
+        label="Your password now",
+        strip=False,
+        max_length=LONGEST_PASSWORD,
+        widget=forms.PasswordInput(attrs={"class": "form-control", "autocomplete": "current-password"}),
+    )
 
 
 def textarea(rows: int, css: str = "", **attrs: str) -> forms.Textarea:

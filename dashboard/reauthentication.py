@@ -64,7 +64,7 @@ def check_press(request: Request, found: ItemPage, form: DecisionForm) -> bool:
     token = request.POST.get("press", "")
     if not token and "password" not in form.fields:
         return True
-    if "password" in form.fields and not _knows_password(request, form.cleaned_data["password"]):
+    if "password" in form.fields and who_knows(request, form.cleaned_data["password"]) is None:
         form.add_error("password", "This is not your password. Nothing was decided.")
         return False
     if not use_press(request.user, token, found.item_id, request.POST.get("shown_digest", "")):
@@ -81,11 +81,12 @@ def _is_asked(request: Request, found: ItemPage) -> bool:
     return dangerous and not is_fresh(request, found.as_of)
 
 
-def _knows_password(request: Request, password: str) -> bool:
-    """Asked the way a sign-in is, so that guesses are counted and slowed down as there. A password that is
-    stored in a newer form on the way keeps its person signed in."""
+def who_knows(request: Request, password: str) -> User | None:
+    """The person who is signed in, if this is their password. Asked the way a sign-in is, so that guesses are
+    counted and slowed down as there. A password that is stored in a newer form on the way keeps its person
+    signed in."""
     known = authenticate(request, username=request.user.get_username(), password=password)
     if not isinstance(known, User) or known.pk != request.user.pk:
-        return False
+        return None
     update_session_auth_hash(request, known)
-    return True
+    return known

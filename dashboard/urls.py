@@ -66,6 +66,7 @@ urlpatterns = [
     ),
     path("access/", access.access_list, name="access"),
     path("access/me/", access.own, name="own_rights"),
+    path("access/me/password/", session.change_password, name="change_password"),
     path("absence/<slug:slug>/<slug:kind>/", access.own_absence, name="own_absence"),
     path("access/<slug:slug>/add/", access.add_person, name="add_person"),
     path("access/<slug:slug>/admit/", access.admit_person, name="admit_person"),

@@ -27,6 +27,7 @@ from ledger.rules.names import name_problem
 from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import database_clock, durable
 from review.access import AccessRefused, as_administrator, person_in
+from review.answers import Refused
 from review.models import PasswordLink
 from review.people import administers_all_of, tenants_with
 from review.rights import hold_rights, may_administer
@@ -52,12 +53,11 @@ class LinkOver(Exception):
     """No such link can be used: it never was, was used or replaced, or has ended; it does not say which."""
 
 
-class PasswordRefused(Exception):
-    """Too weak a password; each of `messages` says why."""
+class PasswordRefused(Refused):
+    """Too weak a password, and all that makes it so."""
 
     def __init__(self, messages: list[str]) -> None:
-        super().__init__(" ".join(messages))
-        self.messages = tuple(messages)
+        super().__init__(" ".join(messages), field="password")
 
 
 def make_account(by: User, slug: str, *, username: str, display_name: str, role: Role, why: str) -> NewLink:
@@ -124,11 +124,7 @@ def set_password(code: str, password: str) -> User:
     Raises `LinkOver` and `PasswordRefused`; then the link is as good as before.
     """
     person = _link(code).person
-    try:
-        validate_password(password, person)
-    except ValidationError as error:
-        raise PasswordRefused(error.messages) from error
-    hashed = make_password(password)  # slow on purpose: outside the transaction
+    hashed = _stored_form(password, person)
 
     def use() -> User:
         hold_rights(*{_link(code).tenant, *tenants_with(person)})
@@ -141,6 +137,37 @@ def set_password(code: str, password: str) -> User:
         return link.person
 
     return durable(use)
+
+
+def change_password(person: User, password: str) -> None:
+    """Somebody who has just shown that they know their password takes another one: every other session of
+    theirs ends, and a link that was made for them is over.
+
+    Raises `PasswordRefused`; and `AccessRefused` where the password of `person`, as it was read, is theirs no
+    more.
+    """
+    hashed = _stored_form(password, person)
+
+    def change() -> None:
+        tenants = tenants_with(person)
+        hold_rights(*tenants)
+        same = User.objects.filter(pk=person.pk, password=person.password, is_active=True)
+        if not same.update(password=hashed):
+            raise AccessRefused("Your password was changed elsewhere meanwhile. Sign in anew.")
+        PasswordLink.objects.filter(person=person).delete()
+        for tenant in tenants:
+            note_access(AccessChangeKind.PASSWORD_SET, tenant_id=tenant.pk, by=person, person=person)
+
+    durable(change)
+
+
+def _stored_form(password: str, person: User) -> str:
+    """Slow on purpose: outside of transactions. Raises `PasswordRefused`."""
+    try:
+        validate_password(password, person)
+    except ValidationError as error:
+        raise PasswordRefused(error.messages) from error
+    return make_password(password)
 
 
 def _new_link(by: User, tenant: Tenant, person: User) -> tuple[str, PasswordLink]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
-from django.contrib.auth import logout
+from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import public, requires
-from dashboard.forms import SetPasswordForm, SignInForm
-from dashboard.http import Request, SeeOther, page
+from dashboard.asks import Adding, ask_to_add
+from dashboard.forms import OwnPasswordForm, SetPasswordForm, SignInForm
+from dashboard.http import Request, SeeOther, go_to, page
 from dashboard.icons import DELIVERY_MEANINGS, STATE_MEANINGS
+from dashboard.reauthentication import who_knows
 from review import accounts
 from review.accounts import LinkOver, PasswordRefused
+from review.answers import Refused
 
 KEYS = (
     ("j, k", "next and previous row of the queue"),
@@ -71,11 +75,36 @@ def set_password(request: HttpRequest) -> HttpResponse:
         except LinkOver:
             form.add_error("code", LINK_OVER)
         except PasswordRefused as refused:
-            form.add_error("password", list(refused.messages))
+            form.add_error(refused.field, str(refused))
         else:
             logout(request)
             return SeeOther(f"{reverse('sign_in')}?set")
     return page(request, "dashboard/set_password.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@requires("view")
+@require_http_methods(["GET", "HEAD", "POST"])
+def change_password(request: Request) -> HttpResponse:
+    """Of whoever is signed in, who stays signed in here and nowhere else."""
+    form = OwnPasswordForm(request.POST or None)
+
+    def change(typed: dict[str, Any]) -> HttpResponse:
+        person = who_knows(request, typed["current"])
+        if person is None:
+            raise Refused("This is not your password. Nothing was changed.", field="current")
+        accounts.change_password(person, typed["password"])
+        person.refresh_from_db()
+        update_session_auth_hash(request, person)
+        return go_to(request, reverse("own_rights"))
+
+    adding = Adding(
+        heading="Change your password",
+        says="You stay signed in here, and are signed out everywhere else.",
+        press="Change the password",
+        list=reverse("own_rights"),
+        what="permissions",
+    )
+    return ask_to_add(request, adding, form, change, section="me")
 
 
 @public

@@ -40,7 +40,7 @@ ACCESS_WORDS: Mapping[AccessChangeKind, str] = {
     _K.POLICY_PUBLISHED: "Policy published",
     _K.ACCOUNT_MADE: "Account made, with a link to set its password",
     _K.LINK_MADE: "Link made to set a password",
-    _K.PASSWORD_SET: "Password set through the link",
+    _K.PASSWORD_SET: "Password set",
     _K.AGENT_SWITCHED_OFF: "Agent switched off",
     _K.AGENT_SWITCHED_ON: "Agent switched on",
 }

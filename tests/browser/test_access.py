@@ -157,7 +157,7 @@ def test_a_person_is_added_sets_a_password_and_sees_what_the_role_allows(
     assert nora.page.get_by_role("link", name="Access").count() == 0
 
     admin.open("/access/")
-    expect(admin.page.get_by_role("main")).to_contain_text("Password set through the link")
+    expect(admin.page.get_by_role("main")).to_contain_text("Password set")
     assert admin.complaints == nora.complaints == []
 
 

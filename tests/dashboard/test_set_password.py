@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from ledger.models import User
+from ledger.models import AccessChange, User
+from review.access import AccessRefused
+from review.accounts import change_password, make_link
 from review.models import PasswordLink
 from tests.dashboard.conftest import SignIn, body_of
 from tests.support.cast import Cast
@@ -56,7 +59,7 @@ def test_a_new_person_sets_a_password_and_signs_in(people: Cast, signed_in: Sign
     assert "You are viewer here" in body_of(person, "/access/me/")
     assert person.get("/access/").status_code == 403
     after = body_of(admin, f"/access/acme/{nora.pk}/")
-    assert "Password set through the link" in after
+    assert "Password set" in after
     assert "Has set no password yet" not in after
 
 
@@ -116,3 +119,73 @@ def test_why_there_is_no_link_stands_on_the_button(people: Cast, signed_in: Sign
     assert answer.status_code == 409
     assert b"inactive is switched off" in answer.content
     assert not PasswordLink.objects.exists()
+
+
+def change_own(
+    client: Client, current: str, password: str = PASSWORD, again: str | None = None
+) -> tuple[int, str]:
+    typed = {"current": current, "password": password, "again": password if again is None else again}
+    answer = client.post("/access/me/password/", typed)
+    body = answer.content.decode()
+    assert password not in body
+    return answer.status_code, answer.headers.get("Location", body)
+
+
+def signing_in(username: str, password: str) -> Client | None:
+    client = Client()
+    answer = client.post("/sign-in/", {"username": username, "password": password})
+    return client if answer.status_code == 303 else None
+
+
+def test_somebody_changes_their_own_password_and_stays_signed_in_here_alone(people: Cast) -> None:
+    here, elsewhere = (signing_in("operator", "operator-secret") for _ in range(2))
+    assert here is not None
+    assert elsewhere is not None
+    link = make_link(people.admin, "acme", people.operator.pk, why="they asked")
+    assert "Change your password" in body_of(here, "/access/me/")
+    assert change_own(here, "operator-secret") == (303, "/access/me/")
+    assert here.get("/access/me/").status_code == 200
+    assert elsewhere.get("/access/me/").status_code == 303
+    assert signing_in("operator", "operator-secret") is None
+    assert signing_in("operator", PASSWORD) is not None
+    assert set_password(link.code)[0] == 422
+    line = AccessChange.objects.latest("pk")
+    assert (line.kind, line.by, line.person) == ("password_set", people.operator, people.operator)
+
+
+@pytest.mark.parametrize(
+    ("current", "password", "again", "words"),
+    [
+        ("wrong", PASSWORD, None, "This is not your password."),
+        ("operator-secret", "a1b2", None, "too short"),
+        ("operator-secret", PASSWORD, "another-long-phrase", "differ"),
+        ("operator-secret", "a\x00" + PASSWORD, None, "Null characters"),
+    ],
+)
+def test_a_password_that_cannot_be_taken_changes_nothing(
+    people: Cast, current: str, password: str, again: str | None, words: str
+) -> None:
+    client = signing_in("operator", "operator-secret")
+    assert client is not None
+    status, body = change_own(client, current, password, again)
+    assert (status, words in body) == (422, True)
+    assert signing_in("operator", "operator-secret") is not None
+    assert not AccessChange.objects.filter(kind="password_set").exists()
+
+
+def test_a_password_that_was_changed_meanwhile_is_not_written_over(people: Cast) -> None:
+    read = User.objects.get(pk=people.operator.pk)
+    change_password(people.operator, PASSWORD)
+    with pytest.raises(AccessRefused, match="meanwhile"):
+        change_password(read, "another-long-phrase")
+    assert signing_in("operator", PASSWORD) is not None
+
+
+def test_guesses_at_ones_own_password_are_slowed_down_as_at_a_sign_in(
+    people: Cast, signed_in: SignIn
+) -> None:
+    client = signed_in(people.operator)
+    for _ in range(settings.AXES_FAILURE_LIMIT):
+        change_own(client, "a guess")
+    assert change_own(client, "operator-secret")[0] == 429
+    assert not AccessChange.objects.filter(kind="password_set").exists()

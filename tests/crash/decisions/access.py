@@ -89,6 +89,10 @@ def changed(kind: C) -> Callable[[About], int]:
     return lambda a: AccessChange.objects.filter(kind=kind, person_id=a["person"], why=WHY).count()
 
 
+def passwords_set(about: About) -> int:
+    return AccessChange.objects.filter(kind=C.PASSWORD_SET, person_id=about["person"]).count()
+
+
 ACCESS: Mapping[str, Case] = {
     "give a role": Case(
         a_viewer,
@@ -142,7 +146,12 @@ ACCESS: Mapping[str, Case] = {
     "set a password": Case(
         one_with_a_link,
         lambda a: accounts.set_password(a["code"], PASSWORD),
-        lambda a: AccessChange.objects.filter(kind=C.PASSWORD_SET, person_id=a["person"]).count(),
+        passwords_set,
+    ),
+    "change a password": Case(
+        a_person,
+        lambda a: accounts.change_password(User.objects.get(pk=a["person"]), PASSWORD),
+        lambda a: min(1, passwords_set(a)),
     ),
     "say who is away": Case(
         an_operator,

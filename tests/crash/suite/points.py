@@ -21,6 +21,7 @@ NOT_STRUCK = frozenset(
         "review.absences._say",
         "review.access._as_administrator_of_all",
         "review.access.as_administrator",
+        "review.accounts.change_password",
         "review.accounts.set_password",
         "review.deliveries.cancel_plan",
         "review.deliveries.plan_redelivery",
