@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from ledger.models import Attempt, Provider
 from ledger.reconciliation.claims import AWAY_AFTER, lanes_of
 from ledger.rules.backoff import probe_backoff_s
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.reconcile import ANSWERED, LookedUpKind
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 
@@ -33,7 +33,7 @@ def _note(provider: Provider, kind: LookedUpKind, refused: str) -> None:
         roll = random.random()  # noqa: S311
         wait_s = probe_backoff_s(provider.failures, roll=roll)
         row.update(failures=F("failures") + 1, probe_at=now + timedelta(seconds=wait_s))
-    elif kind is not LookedUpKind.ADAPTER_FAILED:
+    elif kind in ANSWERED:
         healthy = {"unavailable_since": None, "probe_at": None, "failures": 0, "last_answer_at": now}
         mended = {"refused_credential": "", "credential_refused_since": None}
         was_away = Q(failures__gte=AWAY_AFTER) | Q(credential_refused_since__isnull=False)

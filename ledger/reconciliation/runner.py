@@ -29,7 +29,7 @@ from ledger.reconciliation.errands import PassIsOver, Threads, TurnsByErrand
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.places import PLACES, Places
 from ledger.reconciliation.turns import SharedTurns
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.reconcile import ANSWERED, LookedUp, LookedUpKind
 from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)
@@ -199,7 +199,9 @@ def _note(answers: Iterable[Answer]) -> None:
         provider, looked_up = answer.claim.provider, answer.looked_up
         if provider is None or looked_up is None or looked_up.endless:
             continue
-        is_well = answer.is_readable and not looked_up.refused_credential
+        if looked_up.kind is LookedUpKind.NO_LOOKUP:  # it was not asked
+            continue
+        is_well = looked_up.kind in ANSWERED and not looked_up.refused_credential
         if not (is_well and was_well):
             note_answer(provider, looked_up.kind, refused_credential=looked_up.refused_credential)
         was_well = is_well

@@ -31,6 +31,10 @@ class LookedUpKind(StrEnum):
     NO_LOOKUP = "no_lookup"
 
 
+ANSWERED = frozenset({LookedUpKind.FOUND, LookedUpKind.ABSENT})
+"""The provider itself said so, and could be read."""
+
+
 @dataclass(frozen=True)
 class Record:
     """One object the provider has. `content`: its hash, amount and target against the attempt's."""

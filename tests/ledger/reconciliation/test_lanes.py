@@ -107,6 +107,21 @@ def test_the_first_readable_answer_makes_all_due(people: Cast) -> None:
     assert (bank().unavailable_since, bank().probe_at, bank().failures) == (None, None, 0)
 
 
+@pytest.mark.parametrize("kind", [LookedUpKind.NO_LOOKUP, LookedUpKind.ADAPTER_FAILED])
+def test_what_the_provider_did_not_say_is_no_sign_of_its_health(people: Cast, kind: LookedUpKind) -> None:
+    attempt = make.unknown(people.key, make.REFUND)
+    later = database_clock() + timedelta(hours=1)
+    Attempt.objects.update(next_check_at=later)
+    away()
+    note_answer(bank(), LookedUpKind.UNAVAILABLE, refused_credential="key")
+    before = bank()
+    note_answer(before, kind)
+    after = bank()
+    assert (after.unavailable_since, after.failures) == (before.unavailable_since, before.failures)
+    assert (after.credential_refused_since is None, after.last_answer_at) == (False, before.last_answer_at)
+    assert make.fresh(attempt).next_check_at == later
+
+
 def test_one_bad_look_up_does_not_make_everything_due_again(people: Cast) -> None:
     """Else one attempt that can never be read and one that is in progress would take turns without end."""
     attempt = make.unknown(people.key, make.REFUND)
