@@ -40,7 +40,7 @@ GRAVE = frozenset({"switch-off", "take-role"})
 ABSENCE: Mapping[str, tuple[str, str, str]] = {
     "away": (
         "Away from the work of",
-        "Until then no rule gives you anything. Your open items ({owned}) stay yours: hand over the urgent.",
+        "Until then no rule gives you anything. Open items ({owned}) stay yours: hand over what cannot wait.",
         "I am away until then",
     ),
     "back": ("Back at the work of", "Rules give you work again, from now on.", "I am back"),

@@ -12,7 +12,6 @@ from ledger.lifecycle import items_in_hand, votes_standing
 from ledger.models import AccessChange, Agent, ReviewGroup, ReviewItem, Tenant, User
 from ledger.policies import rule_as_shown
 from ledger.queries.arguments import sentence_of
-from ledger.rules.vocabulary import AccessChangeKind
 from ledger.transactions import database_clock, one_reading
 from review.absences import Away, away_in
 from review.access import person_in
@@ -332,7 +331,7 @@ def _line(change: AccessChange) -> ChangeLine:
         at=change.at,
         by=change.by.get_username() if change.by else "",
         about=about,
-        words=ACCESS_WORDS[AccessChangeKind(change.kind)],
+        words=ACCESS_WORDS.get(change.kind) or plain(change.kind).capitalize(),
         data=tuple((plain(name), _shown(name, value)) for name, value in sorted(data.items())),
         why=marked_text(change.why),
     )

@@ -25,7 +25,7 @@ RIGHT_LABELS: Mapping[str, str] = {
 
 _K = AccessChangeKind
 
-ACCESS_WORDS: Mapping[AccessChangeKind, str] = {
+ACCESS_WORDS: Mapping[str, str] = {
     _K.ROLE_GIVEN: "Role given",
     _K.ROLE_TAKEN: "Role taken",
     _K.SCOPE_GIVEN: "May approve within a scope",

@@ -33,7 +33,7 @@ def test_a_person_goes_and_comes_back(people: Cast, signed_in: SignIn) -> None:
     ownership.assign(people.admin, item.pk, to="operator", why="yours")
     client = signed_in(people.operator)
     assert "You own 1 open item here" in body_of(client, "/access/me/")
-    assert "Your open items (1) stay yours" in body_of(client, AWAY)
+    assert "Open items (1) stay yours" in body_of(client, AWAY)
     assert client.post(AWAY, until()).status_code == 303
     assert "You are away: rules give you nothing" in body_of(client, "/access/me/")
     assert set(away_in(people.tenant)) == {people.operator.pk}

@@ -13,11 +13,12 @@ from ledger.models import AccessChange, Event, User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import AccessChangeKind, Effect, EventKind
 from ledger.rules.voiding import VoidCause
-from ledger.transactions import durable
+from ledger.transactions import database_clock, durable
 from review import access, decisions, ownership
 from review.access import AccessRefused
 from review.door import NotPermitted, NotVisible
 from review.models import ApprovalScope
+from review.queries.access import person_page
 from review.rights import rights_of
 from review.roles import Role, grant_role, roles_of, take_role
 from tests.support import make
@@ -306,6 +307,14 @@ def test_what_changes_nothing_is_refused_in_words(
     with pytest.raises(AccessRefused, match=words):
         again(people)
     assert kinds_of_changes() == []
+
+
+def test_a_kind_of_change_that_a_newer_process_wrote_is_shown(people: Cast) -> None:
+    AccessChange.objects.create(
+        tenant=people.tenant, kind="something_new", person=people.viewer, at=database_clock()
+    )
+    (line,) = person_page(people.admin, "acme", people.viewer.pk).changes
+    assert line.words == "Something new"
 
 
 @pytest.mark.parametrize(
