@@ -7,12 +7,10 @@ from datetime import timedelta
 from functools import partial
 
 from ledger import deliveries as ledger_deliveries
-from ledger.lifecycle import OutcomeReport, Told, take_outcome
 from ledger.models import (
     Delivery,
     Destination,
     Event,
-    ParkedFact,
     ParkedNote,
     PlannedRedelivery,
     RedeliveryPlan,
@@ -26,6 +24,7 @@ from review.models import PressNonce
 from review.queries.dead_letters import DeadFilter
 from review.queries.destinations import newest_secret
 from tests.crash.decisions.case import SLUG, WHY, About, Case, held, who
+from tests.crash.decisions.facts import parked as parked_fact
 from tests.support import make, told
 from tests.support.cast import Cast
 
@@ -52,12 +51,6 @@ def a_dead_letter(people: Cast, number: int) -> About:
     )
     durable(give_up)
     return about
-
-
-def a_parked_fact(people: Cast, number: int) -> About:
-    said = OutcomeReport(worker_id="worker-1", outcome="succeeded", result_ref=f"res_{number}")
-    durable(lambda: take_outcome(key=people.key, told=Told("", f"lost:{number}"), report=said))
-    return {"fact": ParkedFact.objects.latest("parked_at").pk}
 
 
 def a_form(people: Cast, number: int) -> About:
@@ -121,12 +114,12 @@ DELIVERIES: Mapping[str, Case] = {
         lambda a: RedeliveryPlan.objects.filter(pk=a["plan"], cancelled_by__username="operator").count(),
     ),
     "note on a parked fact": Case(
-        a_parked_fact,
+        parked_fact,
         lambda a: parked.note(who("operator"), a["fact"], why=WHY),
         lambda a: min(1, ParkedNote.objects.filter(fact_id=a["fact"], why=WHY).count()),
     ),
     "dismiss a parked fact": Case(
-        a_parked_fact,
+        parked_fact,
         lambda a: parked.dismiss(who("operator"), a["fact"], why=WHY),
         lambda a: ParkedNote.objects.filter(fact_id=a["fact"], why=WHY).count(),
     ),

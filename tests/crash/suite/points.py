@@ -38,9 +38,9 @@ NOT_STRUCK = frozenset(
 )
 """Transactions that no schedule leads to yet: late joining of parked facts, and notes on them; leases renewed
 while a try goes on, the end of what was never acknowledged, plans of redelivery, test events; what is asked
-of a person before a dangerous yes; who is away, passwords; and what administrators set up. What
-people press of these is killed at each of its steps by `test_decisions_killed.py`, but for test events and
-new forms."""
+of a person before a dangerous yes; who is away, passwords; and what administrators set up. Joining, and
+what people press of these, is killed at each of its steps by `test_decisions_killed.py`, but for test events
+and new forms."""
 CALL_VERB = "ledger.ingest.calls.call_verb"
 VERBS: Mapping[str, str] = {
     "record_intent": "intent",
