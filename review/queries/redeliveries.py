@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.db.models import Count, F, Q, QuerySet
 
@@ -220,6 +220,9 @@ def _chosen_by(plan: RedeliveryPlan, destination: Destination | None) -> tuple[t
     chosen = {name: str(value) for name, value in plan.chosen_by.items() if value}
     if destination is not None:
         chosen["destination"] = destination.name
+    if "dead_until" in chosen:
+        until = datetime.fromisoformat(chosen["dead_until"]).astimezone(UTC)
+        chosen["dead_until"] = f"{until:%Y-%m-%d %H:%M:%S} UTC"
     if "error" in chosen:
         chosen["error"] = END_WORDS.get(chosen["error"], chosen["error"])
     return tuple((plain(name), value) for name, value in sorted(chosen.items()))

@@ -51,7 +51,7 @@ def test_a_plan_is_counted_before_it_is_frozen_and_freezes_no_later_ones(
     assert answer.status_code == 303
     assert answer["Location"].startswith("/redeliveries/pln_")
     body = body_of(client, answer["Location"])
-    for shown in ("0 of 2 had their turn", "They are back", "2.50 a second", "waits for its turn", "running"):
+    for shown in ("0 of 2 had their turn", "They are back", "2.5 a second", "waits for its turn", "running"):
         assert shown in body, shown
     told.acked(told.delivery_of(attempts[0]), people.key)
     assert "will be skipped: it is ACKED" in body_of(client, answer["Location"])
