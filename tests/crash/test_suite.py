@@ -7,14 +7,18 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.crash.suite import injection
+from tests.crash.suite.board import Board
 from tests.crash.suite.chance import plan_of
-from tests.crash.suite.plan import plan_from, stretched
+from tests.crash.suite.plan import Fault, plan_from, stretched
 from tests.crash.suite.planted import CONTROL, Findings, Trial
 from tests.crash.suite.plants import PLANTS
 from tests.crash.suite.points import CALL_VERB, KINDS, NOT_STRUCK, POINTS, TRANSACTIONS, kinds_at
@@ -62,6 +66,29 @@ def test_every_boundary_has_points_and_every_point_belongs_to_one() -> None:
 def test_every_point_has_a_way_to_strike() -> None:
     assert all(set(kinds_at(point)) <= set(KINDS) and kinds_at(point) for point in POINTS)
     assert len(set(POINTS)) == len(POINTS)
+
+
+def test_new_orders_wait_for_the_blow_that_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a process could say that it is calm, and die."""
+    monkeypatch.setattr(injection, "compress", lambda _: None)
+    has_begun, falls = threading.Event(), threading.Event()
+
+    def tell(**_: object) -> None:
+        has_begun.set()
+        assert falls.wait(10)
+
+    injector = injection.Injector(Board(), tell, Path(), armed=[Fault("ack.statement", 1, "error")])
+    with ThreadPoolExecutor(2) as threads:
+        struck = threads.submit(injector.reached, "ack.statement")
+        assert has_begun.wait(10)
+        calm = threads.submit(injector.obey, {"faults": [], "patience": 1.0})
+        with pytest.raises(TimeoutError):
+            calm.result(timeout=0.1)
+        falls.set()
+        with pytest.raises(injection.Struck):
+            struck.result(timeout=10)
+        calm.result(timeout=10)
+    assert injector.armed == []
 
 
 @pytest.mark.parametrize("seed", [1, 17, 4_711])

@@ -50,10 +50,13 @@ class Injector:
     database: Path
     armed: Sequence[Fault] = ()
     _here: threading.local = field(default_factory=threading.local)
+    _one_blow: threading.Lock = field(default_factory=threading.Lock)
 
     def obey(self, command: Mapping[str, Any]) -> None:
-        """Be armed with these faults, and as patient as the lane says."""
-        self.armed = [Fault(**fault) for fault in command["faults"]]
+        """Be armed with these faults, and as patient as the lane says. A blow that another thread has begun
+        falls first: who has answered is not killed by what was planned before."""
+        with self._one_blow:
+            self.armed = [Fault(**fault) for fault in command["faults"]]
         compress(command["patience"])
 
     @property
@@ -65,7 +68,12 @@ class Injector:
         """Say that a point is passed; what is planned there happens."""
         self.board.passed(point)
         for slot, fault in enumerate(self.armed):
-            if fault.point == point and self.board.count(slot) == fault.nth and self.board.take(slot):
+            if fault.point == point:
+                self._count(slot, fault)
+
+    def _count(self, slot: int, fault: Fault) -> None:
+        with self._one_blow:
+            if self.board.count(slot) == fault.nth and self.board.take(slot):
                 self._strike(fault)
 
     def _strike(self, fault: Fault) -> None:

@@ -69,7 +69,10 @@ class Lane:
     def arm(self, faults: tuple[Fault, ...], patience: float, consumers: Mapping[str, Any]) -> None:
         """From now on these may strike, each once; calls of the children may take so many times as long; and
         the consumers behave like this."""
-        self.board.clear_slots()
+        if faults:
+            self.board.clear_slots()
+        else:
+            self.board.disarm()
         self.orders = {
             "faults": [asdict(fault) for fault in faults],
             "patience": patience,
