@@ -1,4 +1,4 @@
-"""A tally adds up what several runs of one commit have counted, and takes nothing of another's."""
+"""A tally adds up what several runs have counted about one product, and takes nothing of another's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from tests.crash.suite.conductor import Wish, plans_for
 from tests.crash.suite.schedule import Result
 from tests.crash.suite.table import Run
-from tests.crash.suite.tally import Tally, TallyRefused, tree_at
+from tests.crash.suite.tally import Tally, TallyRefused, Tree, tree_at
+
+A1 = Tree(product="a1", suite="s1")
 
 
 def told(seed: int, *faults: str) -> dict[str, object]:
@@ -23,13 +25,13 @@ def told(seed: int, *faults: str) -> dict[str, object]:
 
 
 def test_two_runs_add_up_although_the_first_was_cut_off_in_a_line(tmp_path: Path) -> None:
-    tally = Tally(tmp_path / "tally", "a1")
+    tally = Tally(tmp_path / "tally", A1)
     assert tally.counted_into(Run(1, 2)) == frozenset()
     tally.add(told(7), Counter({("intent.answer", "kill"): 2}), restarts=1)
     tally.add(told(9, "stuck"), Counter({("intent.answer", "lost"): 1}), restarts=0)
     with tally.path.open("a") as file:
         file.write('{"result": {"se')
-    Tally(tally.path, "a1").counted_into(Run(1, 2))
+    Tally(tally.path, A1).counted_into(Run(1, 2))
     tally.add(told(8), Counter({("intent.answer", "kill"): 1}), restarts=0)
 
     run = Run(1, 2)
@@ -40,24 +42,55 @@ def test_two_runs_add_up_although_the_first_was_cut_off_in_a_line(tmp_path: Path
     assert run.red
 
 
-def test_the_counts_of_another_tree_are_not_mixed_in(tmp_path: Path) -> None:
-    Tally(tmp_path / "tally", "a1").counted_into(Run(1, 2))
+def test_the_counts_of_another_product_are_not_mixed_in(tmp_path: Path) -> None:
+    Tally(tmp_path / "tally", A1).counted_into(Run(1, 2))
     with pytest.raises(TallyRefused, match="is of a1, this is b2"):
-        Tally(tmp_path / "tally", "b2").counted_into(Run(1, 2))
+        Tally(tmp_path / "tally", Tree("b2", "s1")).counted_into(Run(1, 2))
+
+
+def test_what_was_red_is_run_again_once_the_suite_is_mended(tmp_path: Path) -> None:
+    before, mended = (Tally(tmp_path / "tally", Tree("a1", suite)) for suite in ("s1", "s2"))
+    before.counted_into(Run(1, 2))
+    before.add(told(7), Counter(), restarts=0)
+    before.add(told(8, "stuck"), Counter(), restarts=0)
+    run = Run(1, 2)
+    assert mended.counted_into(run) == {7}
+    assert (run.red, run.red_before) == (False, 1)
+    mended.add(told(8), Counter(), restarts=0)
+    mended.add(told(9, "stuck"), Counter(), restarts=0)
+    run = Run(1, 2)
+    assert mended.counted_into(run) == {7, 8, 9}
+    assert (run.red_seeds, run.red_before) == ([9], 1)
+
+
+def commit(checkout: Path, **files: str) -> Tree:
+    for name, text in files.items():
+        (checkout / name).mkdir(exist_ok=True)
+        (checkout / name / "file").write_text(text)
+    by = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    for words in (("init", "-q"), ("add", "-A"), (*by, "commit", "-q", "--allow-empty", "-m", "more")):
+        subprocess.run([shutil.which("git") or "git", "-C", checkout, *words], check=True)
+    return tree_at(checkout)
 
 
 def test_a_tree_has_a_name_only_while_it_is_as_committed(tmp_path: Path) -> None:
     with pytest.raises(TallyRefused, match="git checkout"):
         tree_at(tmp_path)
-    by = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    for words in (("init", "-q"), (*by, "commit", "-q", "--allow-empty", "-m", "first")):
-        subprocess.run([shutil.which("git") or "git", "-C", tmp_path, *words], check=True)
-    assert len(tree_at(tmp_path)) == 40
+    commit(tmp_path)
     (tmp_path / "new").touch()
     with pytest.raises(TallyRefused, match="changes"):
         tree_at(tmp_path)
 
 
+def test_product_and_suite_change_apart(tmp_path: Path) -> None:
+    first = commit(tmp_path, ledger="a", tests="a")
+    assert commit(tmp_path, docs="a") == first
+    suite = commit(tmp_path, tests="b")
+    assert (suite.product == first.product, suite.suite == first.suite) == (True, False)
+    product = commit(tmp_path, ledger="b")
+    assert (product.product == suite.product, product.suite == suite.suite) == (False, True)
+
+
 def test_seeds_that_are_counted_are_not_run_again(tmp_path: Path) -> None:
-    wish = Wish(schedules=5, seed=3, tally=Tally(tmp_path / "tally", "a1"))
+    wish = Wish(schedules=5, seed=3, tally=Tally(tmp_path / "tally", A1))
     assert [plan.seed for plan in plans_for(wish, frozenset({4, 6, 99}))] == [3, 5, 7]

@@ -35,7 +35,7 @@ ENOUGH_FOR_EVERY_POINT = 250
 
 @dataclass(frozen=True)
 class Wish:
-    """What a run is to do. `tally`: where it counts, beside the runs of the same tree before it."""
+    """What a run is to do. `tally`: where it counts, beside the runs before it."""
 
     schedules: int = 300
     seed: int = 1

@@ -134,7 +134,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._note_wrong("a redirect was followed")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        length = int(self.headers.get("Content-Length", "0"))
+        body = self.rfile.read(length)
+        if len(body) < length:  # its sender was killed in the middle of it
+            self.close_connection = True
+            return
         self.place = self.path.removeprefix("/")
         self.books = opened(self.orders.books)
         try:

@@ -26,12 +26,13 @@ KINDS_OF_FAULT = {
 @dataclass
 class Run:
     """Everything a run has counted so far. `schedules_before`: so many of them were counted by earlier runs,
-    into its tally."""
+    into its tally; `red_before`: so many were red there under another version of the suite, and run again."""
 
     seed: int
     lanes: int
     schedules: int = 0
     schedules_before: int = 0
+    red_before: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     zombies: Counter[str] = field(default_factory=Counter)
@@ -66,6 +67,7 @@ class Run:
             "lanes": self.lanes,
             "schedules": self.schedules,
             "of_earlier_runs": self.schedules_before,
+            "red_before_the_suite_changed": self.red_before,
             **self.counts,
             "strikes": sum(self.strikes.values()),
             "strikes_by_kind": {kind: self._by_kind(kind) for kind in KINDS},

@@ -1,7 +1,12 @@
-"""A tally on disk: what several runs of one tree have counted, a line of JSON for each finished schedule."""
+"""A tally on disk: what several runs have counted about one product, a line of JSON for each schedule.
+
+A long run outlives a mend of the suite: what was green stays counted, and what was red under another version
+of the suite is run again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -16,15 +21,33 @@ from tests.crash.suite.table import Run
 Strikes = Counter[tuple[str, str]]
 
 
+NOT_THE_PRODUCT = frozenset({"tests", "docs", "README.md"})
+
+
 class TallyRefused(Exception):
-    """The counts of this tree do not belong into this file."""
+    """What would be counted does not belong into this file."""
 
 
-def tree_at(checkout: Path) -> str:
-    """The commit that is checked out there. Raises `TallyRefused` where files differ from it."""
+@dataclass(frozen=True)
+class Tree:
+    """What is counted: a hash of the product's files, and one of the suite's, which are all tests."""
+
+    product: str
+    suite: str
+
+
+def tree_at(checkout: Path) -> Tree:
+    """What is checked out there. Raises `TallyRefused` where files differ from its commit."""
     if _git(checkout, "status", "--porcelain"):
-        raise TallyRefused("A tally is of one commit, and there are changes beside it.")
-    return _git(checkout, "rev-parse", "HEAD")
+        raise TallyRefused("A tally is of what is committed, and there are changes beside it.")
+    lines = [line.partition("\t") for line in _git(checkout, "ls-tree", "HEAD").splitlines()]
+    files = {name: what for what, _, name in lines}
+    product = sorted((name, what) for name, what in files.items() if name not in NOT_THE_PRODUCT)
+    return Tree(_hash(product), _hash(files.get("tests", "")))
+
+
+def _hash(of: object) -> str:
+    return hashlib.sha256(json.dumps(of).encode()).hexdigest()[:16]
 
 
 def at(path: Path, checkout: Path) -> Tally:
@@ -43,32 +66,34 @@ def _git(checkout: Path, *words: str) -> str:
 
 @dataclass(frozen=True)
 class Tally:
-    """The file, and the commit it is of. Its first line names that; the last may be half written."""
+    """The file, and the product it is of. Its first line names that; the last may be half written."""
 
     path: Path
-    tree: str
+    tree: Tree
 
     def counted_into(self, run: Run) -> frozenset[int]:
-        """Add what earlier runs have counted; their seeds. Raises `TallyRefused` for another tree's."""
+        """Add what earlier runs have counted; their seeds. Raises `TallyRefused` for another product's."""
         if not self.path.exists():
-            self.path.write_text(json.dumps({"tree": self.tree}) + "\n", encoding="utf-8")
+            self.path.write_text(json.dumps({"product": self.tree.product}) + "\n", encoding="utf-8")
         text = self.path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         head, *lines = map(json.loads, whole.splitlines())
-        if head != {"tree": self.tree}:
-            raise TallyRefused(f"{self.path} is of {head.get('tree')}, this is {self.tree}.")
+        if head != {"product": self.tree.product}:
+            raise TallyRefused(f"{self.path} is of {head.get('product')}, this is {self.tree.product}.")
         if whole != text:
             self.path.write_text(whole, encoding="utf-8")
-        for line in lines:
+        counted = [line for line in lines if line["suite"] == self.tree.suite or not line["result"]["faults"]]
+        for line in counted:
             run.add(Result(**line["result"]))
             run.strikes.update({(point, kind): times for point, kind, times in line["strikes"]})
             run.restarts += line["restarts"]
-        run.schedules_before = run.schedules
-        return frozenset(line["result"]["seed"] for line in lines)
+        run.schedules_before, run.red_before = run.schedules, len(lines) - len(counted)
+        return frozenset(line["result"]["seed"] for line in counted)
 
     def add(self, told: Mapping[str, object], strikes: Strikes, restarts: int) -> None:
         """One more finished schedule: its result as data, without its log, and what struck since the last."""
         line = {
+            "suite": self.tree.suite,
             "result": {**told, "log": []},
             "strikes": [[point, kind, times] for (point, kind), times in strikes.items()],
             "restarts": restarts,
