@@ -16,7 +16,17 @@ from ledger.access import Grant, create_key
 from ledger.lifecycle import Intent, IntentAnswer, OutcomeReport
 from ledger.lifecycle.findings import apply_answer
 from ledger.management.commands.create_tenant import create
-from ledger.models import Agent, ApiKey, Attempt, PolicySnapshot, Provider, ReviewItem, Tenant, User
+from ledger.models import (
+    Agent,
+    ApiKey,
+    Attempt,
+    ParkedFact,
+    PolicySnapshot,
+    Provider,
+    ReviewItem,
+    Tenant,
+    User,
+)
 from ledger.policies import publish_policy
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
@@ -149,6 +159,28 @@ def reported(by: ApiKey, attempt: Attempt, outcome: str, **report: Any) -> Attem
     said = OutcomeReport(worker_id="worker-1", outcome=outcome, **report)
     durable(lambda: lifecycle.record_outcome(key=by, attempt_id=attempt.pk, report=said))
     return fresh(attempt)
+
+
+def replaced(by: ApiKey) -> tuple[Attempt, Attempt]:
+    """A first attempt that failed without an effect, and its successor in flight."""
+    first = reported(by, dispatched(by), "failed", no_effect=True, retryable=True, error_class="refused")
+    Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
+    return first, send(by, first)
+
+
+def unjoined(by: ApiKey, attempt: Attempt, result_ref: str = "res_1") -> ParkedFact:
+    """A success told of this attempt, parked although it is known: what a restore can bring back."""
+    return ParkedFact.objects.create(
+        tenant=attempt.tenant,
+        kind="outcome",
+        attempt_told=attempt.pk,
+        body=f'{{"outcome":"succeeded","result_ref":"{result_ref}","worker_id":"worker-1"}}',
+        content_hash=f"v1:sha256:{next(_numbers)}",
+        size=1,
+        told_by=by,
+        parked_at=attempt.created_at,
+        last_told_at=attempt.created_at,
+    )
 
 
 def unknown(by: ApiKey, tool: str = MAIL, **intent: Any) -> Attempt:

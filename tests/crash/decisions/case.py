@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger.models import Attempt, Decision, User
@@ -20,7 +20,7 @@ SLUG = "acme"
 @dataclass(frozen=True)
 class Case:
     """One kind of press. `prepare` makes a new thing for it to be about, the `number`th; `done` counts how
-    often it has taken effect there. What may be said again without harm, such as a note, counts once."""
+    often it has taken effect there."""
 
     prepare: Callable[[Cast, int], About]
     press: Callable[[About], object]
@@ -52,9 +52,10 @@ def of(kind: DecisionKind) -> Callable[[About], int]:
     return lambda about: found.filter(item_id=about["item"]).count()
 
 
-def once(kind: DecisionKind) -> Callable[[About], int]:
-    return lambda about: min(1, of(kind)(about))
-
-
 def on_item(case: Callable[[Cast, int], About], kind: DecisionKind, press: Callable[..., object]) -> Case:
     return Case(case, lambda about: press(who("operator"), about["item"], about), of(kind))
+
+
+def again(case: Case) -> Case:
+    """What may be said again without harm, such as a note: it counts once."""
+    return replace(case, done=lambda about: min(1, case.done(about)))

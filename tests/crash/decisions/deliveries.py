@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import partial
 
-from ledger import deliveries as ledger_deliveries
 from ledger.models import (
     Delivery,
     Destination,
@@ -17,13 +15,13 @@ from ledger.models import (
 )
 from ledger.rules.states import DeliveryState
 from ledger.rules.vocabulary import EventKind
-from ledger.transactions import database_clock, durable
+from ledger.transactions import database_clock
 from review import deliveries, destinations, parked, presses
 from review.destinations import Wanted
 from review.models import PressNonce
 from review.queries.dead_letters import DeadFilter
 from review.queries.destinations import newest_secret
-from tests.crash.decisions.case import SLUG, WHY, About, Case, held, who
+from tests.crash.decisions.case import SLUG, WHY, About, Case, again, held, who
 from tests.crash.decisions.facts import parked as parked_fact
 from tests.support import make, told
 from tests.support.cast import Cast
@@ -46,10 +44,7 @@ def a_delivery(people: Cast, number: int) -> About:
 
 def a_dead_letter(people: Cast, number: int) -> About:
     about = a_delivery(people, number)
-    give_up = partial(
-        ledger_deliveries.give_up, delivery_id=about["delivery"], by=people.operator, why="down"
-    )
-    durable(give_up)
+    deliveries.give_up(people.operator, about["delivery"], why="down")
     return about
 
 
@@ -88,6 +83,10 @@ def _plans(about: About) -> int:
     return PlannedRedelivery.objects.filter(delivery_id=about["delivery"]).count()
 
 
+def _noted(about: About) -> int:
+    return ParkedNote.objects.filter(fact_id=about["fact"], why=WHY).count()
+
+
 def _paused(about: About) -> int:
     return Destination.objects.filter(pk=about["destination"], paused_at__isnull=False).count()
 
@@ -107,21 +106,17 @@ DELIVERIES: Mapping[str, Case] = {
         lambda a: deliveries.give_up(who("operator"), a["delivery"], why=WHY),
         _told(EventKind.DELIVERY_DEAD_LETTERED),
     ),
-    "plan redelivery": Case(the_only_dead_letter, _plan, lambda a: min(1, _plans(a))),
+    "plan redelivery": again(Case(the_only_dead_letter, _plan, _plans)),
     "cancel a plan": Case(
         a_plan,
         lambda a: deliveries.cancel_plan(who("operator"), a["plan"]),
         lambda a: RedeliveryPlan.objects.filter(pk=a["plan"], cancelled_by__username="operator").count(),
     ),
-    "note on a parked fact": Case(
-        parked_fact,
-        lambda a: parked.note(who("operator"), a["fact"], why=WHY),
-        lambda a: min(1, ParkedNote.objects.filter(fact_id=a["fact"], why=WHY).count()),
+    "note on a parked fact": again(
+        Case(parked_fact, lambda a: parked.note(who("operator"), a["fact"], why=WHY), _noted)
     ),
     "dismiss a parked fact": Case(
-        parked_fact,
-        lambda a: parked.dismiss(who("operator"), a["fact"], why=WHY),
-        lambda a: ParkedNote.objects.filter(fact_id=a["fact"], why=WHY).count(),
+        parked_fact, lambda a: parked.dismiss(who("operator"), a["fact"], why=WHY), _noted
     ),
     "add a destination": Case(
         a_delivery,

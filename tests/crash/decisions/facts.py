@@ -23,20 +23,9 @@ def parked(people: Cast, number: int) -> About:
 
 
 def known_meanwhile(people: Cast, number: int) -> About:
-    """It knows the operation, and nobody has joined the fact: what a restore can bring back."""
     about = unheard_of(people, number)
     attempt = make.dispatched(people.key, operation_key=about["key"])
-    fact = ParkedFact.objects.create(
-        tenant=people.tenant,
-        kind="outcome",
-        attempt_told=attempt.pk,
-        body=f'{{"outcome":"succeeded","result_ref":"{about["reference"]}","worker_id":"worker-1"}}',
-        content_hash=f"v1:sha256:{number}",
-        size=1,
-        told_by=people.key,
-        parked_at=attempt.created_at,
-        last_told_at=attempt.created_at,
-    )
+    fact = make.unjoined(people.key, attempt, about["reference"])
     return {**about, "fact": fact.pk, "operation": attempt.operation_id}
 
 

@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from ledger.models import Approval, Attempt, Statement, Vote
 from ledger.rules.vocabulary import DecisionKind as K
 from review import decisions
-from tests.crash.decisions.case import WHY, About, Case, by_two, held, item, on_item, once, sent, who
+from tests.crash.decisions.case import WHY, About, Case, again, by_two, held, item, on_item, sent, who
 from tests.support import make
 from tests.support.cast import Cast
 
 
 def done_twice(people: Cast, number: int) -> About:
     """What was replaced is reported as done, and so is what replaced it."""
-    first = make.dispatched(people.key)
-    first = make.reported(people.key, first, "failed", no_effect=True, retryable=True, error_class="refused")
-    Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
-    second = make.send(people.key, first)
+    first, second = make.replaced(people.key)
     make.reported(people.key, first, "succeeded", result_ref=f"msg_{number}")
     make.reported(people.key, second, "succeeded", result_ref=f"other_{number}")
     return item(first)
@@ -122,14 +119,14 @@ ITEMS: Mapping[str, Case] = {
         K.RELINK_OPERATION,
         lambda by, pk, a: decisions.relink_operation(by, pk, why=WHY, target_key=a["target"], new=True),
     ),
-    "relink, record": Case(
-        lost_mail,
-        lambda a: decisions.relink_record(who("operator"), a["item"], why=WHY, reference="re_1"),
-        once(K.RELINK_RECORD),
+    "relink, record": again(
+        on_item(
+            lost_mail,
+            K.RELINK_RECORD,
+            lambda by, pk, _: decisions.relink_record(by, pk, why=WHY, reference="re_1"),
+        )
     ),
-    "re-check": Case(
-        lost_mail, lambda a: decisions.recheck(who("operator"), a["item"], why=WHY), once(K.RECHECK)
-    ),
+    "re-check": again(on_item(lost_mail, K.RECHECK, lambda by, pk, _: decisions.recheck(by, pk, why=WHY))),
     "intended repeat": on_item(
         twin, K.INTENDED_REPEAT, lambda by, pk, _: decisions.intended_repeat(by, pk, why=WHY)
     ),

@@ -8,7 +8,7 @@ from datetime import timedelta
 from ledger.models import ReviewItem
 from ledger.rules.vocabulary import DecisionKind as K
 from review import ownership
-from tests.crash.decisions.case import WHY, About, Case, on_item, once, sent, who
+from tests.crash.decisions.case import WHY, About, Case, again, on_item, sent, who
 from tests.support.cast import Cast
 
 
@@ -31,24 +31,24 @@ def snoozed(people: Cast, number: int) -> About:
 
 
 OWNERSHIP: Mapping[str, Case] = {
-    "claim": Case(sent, lambda a: ownership.claim(who("operator"), a["item"]), once(K.CLAIM)),
+    "claim": again(on_item(sent, K.CLAIM, lambda by, pk, _: ownership.claim(by, pk))),
     "assign": Case(
         sent,
         lambda a: ownership.assign(who("admin"), a["item"], to="operator", why=WHY),
         lambda a: ReviewItem.objects.filter(pk=a["item"], owner__username="operator").count(),
     ),
-    "snooze": Case(
-        sent,
-        lambda a: ownership.snooze(who("operator"), a["item"], until=timedelta(hours=1), why=WHY),
-        once(K.SNOOZE),
+    "snooze": again(
+        on_item(
+            sent,
+            K.SNOOZE,
+            lambda by, pk, _: ownership.snooze(by, pk, until=timedelta(hours=1), why=WHY),
+        )
     ),
     "wake": on_item(snoozed, K.WAKE, lambda by, pk, _: ownership.wake(by, pk)),
-    "wait on": Case(
-        sent,
-        lambda a: ownership.wait_on(who("operator"), a["item"], what="the bank", why=WHY),
-        once(K.WAIT_ON),
+    "wait on": again(
+        on_item(sent, K.WAIT_ON, lambda by, pk, _: ownership.wait_on(by, pk, what="the bank", why=WHY))
     ),
-    "note": Case(sent, lambda a: ownership.note(who("operator"), a["item"], why=WHY), once(K.NOTE)),
+    "note": again(on_item(sent, K.NOTE, lambda by, pk, _: ownership.note(by, pk, why=WHY))),
     "take over": on_item(claimed, K.TAKE_OVER, lambda by, pk, _: ownership.take_over(by, pk, why=WHY)),
     "hand over": on_item(
         claimed_by_oneself,

@@ -68,7 +68,8 @@ class Lane:
 
     def arm(self, faults: tuple[Fault, ...], patience: float, consumers: Mapping[str, Any]) -> None:
         """From now on these may strike, each once; calls of the children may take so many times as long; and
-        the consumers behave like this."""
+        the consumers behave like this. Where none is to strike, those of before do not either while they are
+        taken back."""
         if faults:
             self.board.clear_slots()
         else:

@@ -19,8 +19,6 @@ from tests.crash.suite.schedule import Result
 from tests.crash.suite.table import Run
 
 Strikes = Counter[tuple[str, str]]
-
-
 NOT_THE_PRODUCT = frozenset({"tests", "docs", "README.md"})
 
 
@@ -30,7 +28,7 @@ class TallyRefused(Exception):
 
 @dataclass(frozen=True)
 class Tree:
-    """What is counted: a hash of the product's files, and one of the suite's, which are all tests."""
+    """What is counted: the product by a hash, and the suite, which is all tests, by its entry in git."""
 
     product: str
     suite: str
@@ -43,11 +41,7 @@ def tree_at(checkout: Path) -> Tree:
     lines = [line.partition("\t") for line in _git(checkout, "ls-tree", "HEAD").splitlines()]
     files = {name: what for what, _, name in lines}
     product = sorted((name, what) for name, what in files.items() if name not in NOT_THE_PRODUCT)
-    return Tree(_hash(product), _hash(files.get("tests", "")))
-
-
-def _hash(of: object) -> str:
-    return hashlib.sha256(json.dumps(of).encode()).hexdigest()[:16]
+    return Tree(hashlib.sha256(json.dumps(product).encode()).hexdigest()[:16], files.get("tests", ""))
 
 
 def at(path: Path, checkout: Path) -> Tally:

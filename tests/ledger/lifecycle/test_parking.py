@@ -160,17 +160,7 @@ def test_a_report_finds_the_attempt_of_its_own_content(people: Cast) -> None:
 
 def test_what_a_restore_brings_back_is_joined_by_the_sweep(people: Cast) -> None:
     attempt = make.dispatched(people.key)
-    fact = ParkedFact.objects.create(
-        tenant=people.tenant,
-        kind="outcome",
-        attempt_told=attempt.pk,
-        body='{"outcome":"succeeded","result_ref":"res_1","worker_id":"worker-1"}',
-        content_hash="v1:sha256:1",
-        size=1,
-        told_by=people.key,
-        parked_at=attempt.created_at,
-        last_told_at=attempt.created_at,
-    )
+    fact = make.unjoined(people.key, attempt)
     assert sweep_once().joined == 1
     assert sweep_once().joined == 0
     fact.refresh_from_db()

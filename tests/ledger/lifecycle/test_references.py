@@ -46,16 +46,7 @@ def test_a_second_request_id_is_for_a_person(people: Cast, outcome: str) -> None
 
 def in_conflict(people: Cast, **report: str) -> tuple[Attempt, Attempt]:
     """A first attempt that was replaced, and then reported as a success; and its successor in flight."""
-    first = make.reported(
-        people.key,
-        make.dispatched(people.key),
-        "failed",
-        no_effect=True,
-        retryable=True,
-        error_class="refused",
-    )
-    Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
-    second = make.send(people.key, first)
+    first, second = make.replaced(people.key)
     first = make.reported(people.key, first, "succeeded", **report)
     assert (first.state, make.item_of(first).reason) == (State.SUPERSEDED, "conflicting_evidence")
     return first, second
