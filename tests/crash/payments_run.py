@@ -242,6 +242,7 @@ class Payments:
         wrong = {
             "a blind retry did not pay twice": blind != 2,
             "more than one effect": watch.most > 1,
+            "nobody was killed": not self.kills.total(),
             "not one effect each": set(effects) != ours or effects.total() != self.operations,
             "not all confirmed": confirmed.count() != self.operations,
             "the database was not stopped so often": watch.stopped != self.stops,

@@ -13,14 +13,14 @@ import pytest
 from tests.crash.suite.conductor import Wish, plans_for
 from tests.crash.suite.schedule import Result
 from tests.crash.suite.table import Run
-from tests.crash.suite.tally import Tally, TallyRefused, Tree, tree_at
+from tests.crash.suite.tally import SUITE, Tally, TallyRefused, Tree, tree_at
 
 A1 = Tree(product="a1", suite="s1")
 
 
 def told(seed: int, *faults: str) -> dict[str, object]:
     found = [{"kind": kind, "detail": "what"} for kind in faults]
-    result = Result(seed, "intent.answer", 1.0, found, {"operations": 2}, {"agent": 1}, 0.5, ["a log"])
+    result = Result(seed, "intent.answer", 1.0, found, {"operations": 2}, {"agent": 1}, 0.5, log=["a log"])
     return asdict(result)
 
 
@@ -55,18 +55,19 @@ def test_what_was_red_is_run_again_once_the_suite_is_mended(tmp_path: Path) -> N
     before.add(told(8, "stuck"), Counter(), restarts=0)
     run = Run(1, 2)
     assert mended.counted_into(run) == {7}
-    assert (run.red, run.red_before) == (False, 1)
+    assert (run.red, run.red_before) == (False, [8])
     mended.add(told(8), Counter(), restarts=0)
     mended.add(told(9, "stuck"), Counter(), restarts=0)
     run = Run(1, 2)
     assert mended.counted_into(run) == {7, 8, 9}
-    assert (run.red_seeds, run.red_before) == ([9], 1)
+    assert (run.red_seeds, run.red_before) == ([9], [8])
 
 
 def commit(checkout: Path, **files: str) -> Tree:
     for name, text in files.items():
-        (checkout / name).mkdir(exist_ok=True)
-        (checkout / name / "file").write_text(text)
+        place = checkout / (SUITE if name == "suite" else name)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "file").write_text(text)
     by = ("-c", "user.name=t", "-c", "user.email=t@example.org")
     for words in (("init", "-q"), ("add", "-A"), (*by, "commit", "-q", "--allow-empty", "-m", "more")):
         subprocess.run([shutil.which("git") or "git", "-C", checkout, *words], check=True)
@@ -83,9 +84,9 @@ def test_a_tree_has_a_name_only_while_it_is_as_committed(tmp_path: Path) -> None
 
 
 def test_product_and_suite_change_apart(tmp_path: Path) -> None:
-    first = commit(tmp_path, ledger="a", tests="a")
-    assert commit(tmp_path, docs="a") == first
-    suite = commit(tmp_path, tests="b")
+    first = commit(tmp_path, ledger="a", suite="a")
+    assert commit(tmp_path, docs="a", tests="a") == first
+    suite = commit(tmp_path, suite="b")
     assert (suite.product == first.product, suite.suite == first.suite) == (True, False)
     product = commit(tmp_path, ledger="b")
     assert (product.product == suite.product, product.suite == suite.suite) == (False, True)

@@ -159,7 +159,7 @@ class _Life:
         if self.task.heartbeat:
             op.heartbeat()
         body = {**op.args, "metadata": {"correlation_id": op.correlation_id}}
-        with self._request(body, op.idempotency_key) as wire:
+        with self._request(body, op) as wire:
             self.injector.reached("agent.sent")
             reference = _reference_in(wire)
         self.injector.reached("agent.answered")
@@ -171,15 +171,16 @@ class _Life:
         self.journal.write(said="named", attempt=op.attempt_id, reference=reference)
         self.injector.reached("agent.named")
         op.confirm(result_ref=reference)
-        if not op.kept:
-            self.journal.write(said="outcome", attempt=op.attempt_id, state=op.state, reference=reference)
+        said = {"said": "kept"} if op.kept else {"said": "outcome", "state": op.state}
+        self.journal.write(**said, attempt=op.attempt_id, reference=reference)
         self.injector.reached("agent.reported")
 
-    def _request(self, body: dict[str, Any], key: str) -> socket.socket:
+    def _request(self, body: dict[str, Any], op: Operation) -> socket.socket:
         content = json.dumps(body).encode()
         head = (
             "POST /things HTTP/1.1\r\nHost: provider\r\nConnection: close\r\n"
-            f"Content-Length: {len(content)}\r\nIdempotency-Key: {key}\r\nX-Sent-By: {self.life_id}\r\n\r\n"
+            f"Content-Length: {len(content)}\r\nIdempotency-Key: {op.idempotency_key}\r\n"
+            f"X-Sent-By: {self.life_id}\r\nX-Attempt: {op.attempt_id}\r\n\r\n"
         )
         wire = socket.create_connection(self.task.provider, timeout=ANSWER_WITHIN_S)
         wire.sendall(head.encode() + content)

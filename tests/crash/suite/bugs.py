@@ -134,6 +134,24 @@ def digest_unchecked() -> None:
     approvals._still_means = lambda *_facts: True
 
 
+def failed_there_is_done() -> None:
+    """What the provider took and could not do is read as done."""
+    from ledger.providers.reading import state_of
+
+    def read(*asked: Any) -> Any:
+        state = state_of(*asked)
+        return "done" if state == "failed" else state
+
+    everywhere(state_of, read)
+
+
+def unreadable_is_absent() -> None:
+    """No whole answer is taken for an empty one."""
+    from ledger.providers.reading import absent, no_answer
+
+    everywhere(no_answer, lambda _why: absent(seen=True, credential=""))
+
+
 def epoch_ignored() -> None:
     """The answer of a reconciler that lost its look-up lease decides like any other."""
     from ledger.lifecycle.findings import apply_answer

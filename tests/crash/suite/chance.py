@@ -204,9 +204,9 @@ def _happenings(
     """What comes from outside, late enough for something to have begun."""
     planned = [_happening(chance, chaos_ms, operations) for _ in range(chance.choice((0, 0, 1, 1, 2)))]
     late = [number for number, operation in enumerate(operations) if operation.late_provider]
-    planned += [Happening(chaos_ms, "add_provider", number) for number in late]
+    planned += [Happening(chaos_ms - 1, "add_provider", number) for number in late]
     if letters and chance.random() < 0.4:
-        at_ms = chance.randrange(200, 2 * chaos_ms)
+        at_ms = chance.randrange(200, chaos_ms)
         planned.append(Happening(at_ms, "letter", detail=chance.choice(_LETTERS)))
     return tuple(sorted(planned, key=lambda happening: happening.at_ms))
 
@@ -214,4 +214,4 @@ def _happenings(
 def _happening(chance: Random, chaos_ms: int, operations: tuple[PlannedOperation, ...]) -> Happening:
     what = chance.choice(_HAPPENINGS)
     detail = chance.choice(_PRESSES) if what == "press" else ""
-    return Happening(chance.randrange(100, 2 * chaos_ms), what, chance.randrange(len(operations)), detail)
+    return Happening(chance.randrange(100, chaos_ms), what, chance.randrange(len(operations)), detail)

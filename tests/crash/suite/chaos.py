@@ -16,6 +16,7 @@ USUAL_HOLD_MS = 300
 FINISHED_WITHIN_S = 20.0
 INSISTS_EVERY_S = 0.06
 DELIVERS_EVERY_S = 0.08
+STANDS_IN = WORKERS[-1]
 MOST_CHAOS = 4
 
 
@@ -50,9 +51,10 @@ class Chaos:
         self._finish()
 
     def _goes_on(self) -> bool:
-        """As long as planned; longer, where the first blow has not fallen yet."""
+        """As long as planned; longer, where the first blow has not fallen yet, or somebody is still held."""
         plan, now_ms = self.scene.plan, self.scene.now * 1000
         waits = bool(plan.insists and plan.faults) and not self.scene.lane.board.has_struck(plan.blow)
+        waits = waits or bool(self._resume_at)
         return now_ms < plan.chaos_ms or (waits and now_ms < MOST_CHAOS * plan.chaos_ms)
 
     def _insist(self) -> None:
@@ -72,8 +74,10 @@ class Chaos:
             self._queue += [(scene.now, worker, plan.insists) for worker in WORKERS[: 1 + plan.seed % 2]]
 
     def _send_deliveries(self) -> None:
-        """The deliverer's pass: at a hint, and regularly, as it would be without one."""
-        scene, deliverer = self.scene, self.scene.lane.children[DELIVERER]
+        """The deliverer's pass: at a hint, and regularly, as it would be without one; by another worker while
+        it is held."""
+        scene = self.scene
+        deliverer = scene.lane.children[STANDS_IN if DELIVERER in self._resume_at else DELIVERER]
         told = self._take_hints() and not scene.plan.hints_lost
         is_time = scene.now >= self._delivered_at + DELIVERS_EVERY_S * scene.lane.stretch
         if scene.plan.destinations and deliverer.idle and (told or is_time):
@@ -173,35 +177,45 @@ class Chaos:
 
     def _happen(self, happening: Happening) -> None:
         """An actor that is busy misses its moment."""
-        scene = self.scene
-        if happening.what == "press":
-            if scene.lane.children["desk"].idle:
-                command = scene.press(do="press", kind=happening.detail, truths=scene.truths())
-                scene.lane.children["desk"].tell(**command)
-        elif happening.what == "letter":
-            if scene.lane.children["desk"].idle:
-                command = scene.press(do="letter", kind=happening.detail, subject="")
-                scene.lane.children["desk"].tell(**command)
+        if happening.what in ("press", "letter"):
+            came_about = self._at_the_desk(happening)
         elif happening.what in ("cancel", "variant", "rival"):
-            self._by_agent(happening)
+            came_about = self._by_agent(happening)
         elif happening.what == "wipe":
+            came_about = bool(self._queue)
             self._queue.clear()
         else:
-            scene.note(f"{happening.what} {happening.operation}")
-            try:
-                scene.happen(happening.what, happening.operation)
-            except ChildFailed as failed:  # rows that a stopped process holds: an administrator tries later
-                scene.note(f"it failed: {str(failed).splitlines()[0]}")
+            came_about = self._from_outside(happening)
+        self.scene.met[f"happenings: {happening.what}"] += came_about
 
-    def _by_agent(self, happening: Happening) -> None:
+    def _at_the_desk(self, happening: Happening) -> bool:
+        scene, desk = self.scene, self.scene.lane.children["desk"]
+        if not desk.idle:
+            return False
+        is_press = happening.what == "press"
+        more = {"truths": scene.truths()} if is_press else {"subject": ""}
+        desk.tell(**scene.press(do=happening.what, kind=happening.detail, **more))
+        return True
+
+    def _by_agent(self, happening: Happening) -> bool:
         child, number = self.scene.lane.children[BYSTANDER], happening.operation
         if not child.idle:
-            return
+            return False
         if happening.what == "cancel":
             child.tell(**self.scene.cancel(child, number))
         else:
             variant = happening.what == "variant"
             child.tell(**self.scene.work(child, number, variant=variant))
+        return True
+
+    def _from_outside(self, happening: Happening) -> bool:
+        self.scene.note(f"{happening.what} {happening.operation}")
+        try:
+            self.scene.happen(happening.what, happening.operation)
+        except ChildFailed as failed:  # rows that a stopped process holds: an administrator tries later
+            self.scene.note(f"it failed: {str(failed).splitlines()[0]}")
+            return False
+        return True
 
     def _start_agents(self) -> None:
         for number, at in list(self._start_at.items()):

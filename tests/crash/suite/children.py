@@ -162,6 +162,8 @@ class Child:
             self.stopped = False
             return "alive"
         self.listen()
+        if not _was_killed(status):
+            self.unplanned.append(f"{self.life_id} ended by itself: status {status}")
         self._forget()
         return "dead"
 
@@ -181,6 +183,11 @@ class Child:
         if self.wire is not None:
             self.wire.close()
             self.wire = None
+
+
+def _was_killed(status: int) -> bool:
+    """By a blow, or as its consumer was told to."""
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
 def _live(child: Child, line: Line, lane: int) -> None:

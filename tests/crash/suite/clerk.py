@@ -15,6 +15,8 @@ from ledger.models import FsckForm, ReviewItem, Statement
 from review.models import TenantPermission
 from tests.crash.suite import tenants, verdict
 from tests.crash.suite.children import Line
+from tests.crash.suite.effects import Effects, effects_in
+from tests.crash.suite.kept import Kept
 from tests.crash.suite.plan import plan_from
 from tests.crash.suite.standing import standing_of
 from tests.crash.suite.tenants import DECIDING
@@ -57,12 +59,17 @@ def _judge(command: dict[str, Any], _urls: Urls) -> Any:
     marks = tuple(command["correlation_ids"])
     return verdict.judge(
         verdict.Case(
-            tenant_id=command["tenant_id"],
-            correlation_ids=marks,
-            effects=tuple(verdict.effects_in(Path(command["effects"]), marks)),
-            resumed=command["resumed"],
-            journals=tuple(map(Path, command["journals"])),
+            effects=Effects(
+                tenant_id=command["tenant_id"],
+                marks=marks,
+                blind=frozenset(command["blind"]),
+                resumed=command["resumed"],
+                stretch=command["stretch"],
+                found=tuple(effects_in(Path(command["effects"]), marks)),
+            ),
+            kept=Kept(tuple(map(Path, command["journals"])), tuple(map(Path, command["spools"]))),
             may_wait=command["may_wait"],
+            quiet_at=command["quiet_at"],
             books=Path(command["books"]),
             places=tuple(command["places"]),
         )

@@ -119,9 +119,13 @@ def work(line: Line, injector: Injector) -> None:
 
 def _letter(command: dict[str, Any]) -> str:
     """What people do about deliveries; `subject`: about this one."""
-    if command["subject"]:
-        return letters.press(command["kind"], command["subject"], slug=command["slug"])
-    return letters.press_any(command["kind"], tenant_id=command["tenant_id"], slug=command["slug"])
+    kind, subject = command["kind"], command["subject"] or letters.subject_of(command)
+    if subject is None:
+        return "nothing there"
+    answered = letters.press(kind, subject, slug=command["slug"])
+    if answered.startswith("pressed"):
+        Journal(Path(command["journal"])).write(said="letter", kind=kind, subject=subject)
+    return answered
 
 
 @dataclass(frozen=True)

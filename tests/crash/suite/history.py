@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ledger.models import Attempt, Event, LookUp, Operation
+from ledger.models import ApiKey, Attempt, Event, LookUp, Operation, Tenant
 from ledger.policies import rule_of
 from ledger.rules.authority import covers_tool
 from ledger.rules.reports import Reported
@@ -15,15 +15,34 @@ SETTLED = frozenset({State.OUTCOME_CONFIRMED, State.SUPERSEDED, State.MANUAL_REV
 """What a receipt leads to: it happened, it is the same effect, or it contradicts what is known."""
 
 
-def what_is_wrong(tenant_id: int) -> Iterator[str]:
-    """Each in words."""
-    for operation in Operation.objects.filter(tenant_id=tenant_id):
+def what_is_wrong(tenant: Tenant, *, quiet_at: float) -> Iterator[str]:
+    """Each in words. `quiet_at`: since when (seconds) everybody can see what was withdrawn before."""
+    for operation in Operation.objects.filter(tenant=tenant):
         yield from _times_gone_back(operation)
-    for attempt in Attempt.objects.filter(tenant_id=tenant_id).select_related("policy"):
+    is_off = tenant.suspended_at is not None or not _has_key(tenant)
+    for attempt in Attempt.objects.filter(tenant=tenant).select_related("policy", "operation"):
         yield from _answers_of_zombies(attempt)
         yield from _ignored_receipts(attempt)
-        if attempt.dispatched_at is not None and not covers_tool(attempt.scopes, attempt.tool):
-            yield f"{attempt} was sent with scopes {attempt.scopes}, which do not cover {attempt.tool}"
+        yield from _sent_without_authority(attempt, quiet_at if is_off else None)
+
+
+def _has_key(tenant: Tenant) -> bool:
+    """Does the agent still have a key that works?"""
+    return ApiKey.objects.filter(tenant=tenant, agent__name="bot", revoked_at=None).exists()
+
+
+def _sent_without_authority(attempt: Attempt, off_since: float | None) -> Iterator[str]:
+    """Leave beyond the scopes of its key, of an operation that was cancelled, of a tenant or by an agent that
+    was switched off."""
+    sent_at, cancelled_at = attempt.dispatched_at, attempt.operation.cancelled_at
+    if sent_at is None:
+        return
+    if not covers_tool(attempt.scopes, attempt.tool):
+        yield f"{attempt} was sent with scopes {attempt.scopes}, which do not cover {attempt.tool}"
+    if cancelled_at is not None and sent_at > cancelled_at:
+        yield f"{attempt} was sent {sent_at - cancelled_at} after its operation was cancelled"
+    if off_since is not None and sent_at.timestamp() > off_since:
+        yield f"{attempt} was sent although its tenant was suspended or its key revoked"
 
 
 def _times_gone_back(operation: Operation) -> Iterator[str]:

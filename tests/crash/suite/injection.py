@@ -88,6 +88,7 @@ class Injector:
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _error(self, fault: Fault) -> NoReturn:
+        self._here.failed = True
         raise Struck(fault.point)
 
     def _lose(self, fault: Fault) -> NoReturn:
@@ -113,7 +114,14 @@ class Injector:
     # --- where a transaction is ---------------------------------------------------------------------------
 
     def opened(self, name: str | None) -> None:
+        """`None`: nothing yet, in a new request."""
         self._here.name, self._here.inside = name, name is not None
+        self._here.failed = self.has_failed and name is not None
+
+    @property
+    def has_failed(self) -> bool:
+        """Has a planned error been raised in this thread, since its request began?"""
+        return getattr(self._here, "failed", False)
 
     def closed(self) -> None:
         self._here.inside = False

@@ -135,8 +135,11 @@ class Lane:
         self.until(lambda: bool(child.heard) or child.look() == "dead", CLERK_WITHIN_S, str(command)[:80])
         return child.heard.pop(0) if child.heard else {"error": "Died", "trace": ""}
 
-    def tell_provider(self, what: str, body: dict[str, Any]) -> None:
-        self.http.put(f"{self.provider_url}/{what}", json=body).raise_for_status()
+    def tell_provider(self, what: str, body: dict[str, Any]) -> dict[str, int]:
+        """Which words of its scripts it has used since the last ones."""
+        answer = self.http.put(f"{self.provider_url}/{what}", json=body).raise_for_status()
+        used: dict[str, int] = answer.json()
+        return used
 
     def start_over(self) -> None:
         """After a schedule that broke off: new children, and nothing planned."""

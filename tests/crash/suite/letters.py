@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ledger.models import Delivery, Destination, User
 from ledger.rules.states import DeliveryState
@@ -15,10 +16,9 @@ REFUSALS = (deliveries.RedeliveryRefused, DestinationRefused, NotPermitted, NotV
 WAITING = (DeliveryState.PENDING, DeliveryState.SENT)
 
 
-def press_any(kind: str, *, tenant_id: int, slug: str) -> str:
-    """In the chaos: one press on whatever is there for it; `redeliver` may also take one that is ACKED."""
-    found = _NEWEST[kind](tenant_id)
-    return "nothing there" if found is None else press(kind, found, slug=slug)
+def subject_of(command: Mapping[str, Any]) -> str | None:
+    """In the chaos: whatever is there for this kind of press; `redeliver` may also take one that is ACKED."""
+    return _NEWEST[command["kind"]](command["tenant_id"])
 
 
 def press(kind: str, subject: str, *, slug: str) -> str:

@@ -60,10 +60,16 @@ class Message:
     delivery: str = "once"
 
 
+HAPPENINGS = (
+    *("cancel", "revoke", "narrow", "publish", "suspend", "variant", "rival", "wipe", "press"),
+    *("letter", "add_provider"),
+)
+
+
 @dataclass(frozen=True)
 class Happening:
-    """From outside: cancel, revoke, narrow, publish, suspend, press, variant, rival, wipe, add_provider, or
-    letter, a person's press about a delivery."""
+    """From outside, `what` of `HAPPENINGS`; `letter` is a person's press about a delivery, `rival` another
+    process that does the same operation, `variant` one that does it with other arguments."""
 
     at_ms: int
     what: str

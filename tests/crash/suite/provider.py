@@ -1,13 +1,15 @@
 """The provider simulator: a process with its own disk, which counts its effects whatever becomes of us.
 
 It shares its rules with `tests/support/provider.py` and adds what a schedule needs: a script per operation,
-keys that are honoured for so long, effects that come late, and a journal of each effect: by whom, and when.
+keys that are honoured for so long, effects that come late, and a journal of each effect: by whom, for which
+attempt, and when.
 
-    POST /things            a send, Idempotency-Key and X-Sent-By beside it
+    POST /things            a send, Idempotency-Key, X-Sent-By and X-Attempt beside it
     GET  /things?correlation_id=&page=   a look-up
     GET  /canary/<correlation id>        hidden from a key that may not look
     PUT  /_script           {"stretch": n, "scripts": {correlation id: {sends, look_ups, keys_s}}}
-    PUT  /_quiet            from now on honest, and everything that was under way is over
+    PUT  /_quiet            everything that was under way is over, and nothing is slow from now on; answers
+                            how often each word of the scripts was used: {"sends: slow": 1}
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -41,6 +44,7 @@ class Shelf:
         self.scripts: dict[str, Thing] = {}
         self.hidden: dict[str, bool] = {}
         self.quiet, self.slow_s = True, SLOW_S
+        self.used: Counter[str] = Counter()
         self.under_way = 0
         self._count = 0
         self._journal = (directory / JOURNAL).open("a", encoding="utf-8", buffering=1)
@@ -50,10 +54,10 @@ class Shelf:
         with self.lock:
             self.slow_s = SLOW_S * stretch
             self.things, self.by_key, self.stored, self.hidden = {}, {}, {}, {}
-            self.scripts, self.quiet = scripts, False
+            self.scripts, self.quiet, self.used = scripts, False, Counter()
 
     def become_quiet(self) -> None:
-        """Honest from now on. What was slow has its effect now, and what was pending is done."""
+        """What was slow has its effect now, what was pending is done, and nothing is either from now on."""
         with self.lock:
             self.quiet = True
             self.lock.notify_all()
@@ -64,7 +68,10 @@ class Shelf:
     def mode(self, correlation_id: str, kind: str) -> str:
         with self.lock:
             words = self.scripts.get(correlation_id, {}).get(kind, [])
-            return str(words.pop(0)) if words and not self.quiet else "honest"
+            if not words:
+                return "honest"
+            self.used[f"{kind}: {words[0]}"] += 1
+            return str(words.pop(0))
 
     def wait(self) -> None:
         """Take longer than anybody waits, or until the quiet phase begins."""
@@ -78,7 +85,7 @@ class Shelf:
             self.lock.notify_all()
 
     def create(
-        self, body: Thing, *, key: str, sent_by: str, status: str, was_slow: bool
+        self, body: Thing, *, key: str, sent_by: str, attempt: str, status: str, was_slow: bool
     ) -> tuple[Thing, bool]:
         """Have the effect, or find the one that a remembered key had. While a request is under way its key is
         not forgotten."""
@@ -93,7 +100,7 @@ class Shelf:
             self.things.setdefault(correlation_id, []).append(thing)
             if key:
                 self.by_key[key] = (time.monotonic(), thing)
-            self._write(thing, key=key, sent_by=sent_by, correlation_id=correlation_id)
+            self._write(thing, key=key, sent_by=sent_by, attempt=attempt, correlation_id=correlation_id)
             return thing, True
 
     def _write(self, thing: Thing, **facts: str) -> None:
@@ -120,7 +127,7 @@ class SimulatedHandler(Handler):
 
     def _control(self, work: Callable[[], None]) -> Answer:
         work()
-        return Answer(200, {})
+        return Answer(200, dict(self.shelf.used))
 
     # --- sends --------------------------------------------------------------------------------------------
 
@@ -152,12 +159,14 @@ class SimulatedHandler(Handler):
         return answers.get(mode)
 
     def _accept(self, mode: str, body: Thing, key: str) -> Answer | None:
-        status = {"accept_pending": "pending", "accept_failed": "failed", "accept_reversed": "refunded"}
-        sent_by = self.headers.get("X-Sent-By", "")
+        status = {"accept_failed": "failed", "accept_reversed": "refunded"}
+        if not self.shelf.quiet:
+            status["accept_pending"] = "pending"
         thing, new = self.shelf.create(
             body,
             key=key,
-            sent_by=sent_by,
+            sent_by=self.headers.get("X-Sent-By", ""),
+            attempt=self.headers.get("X-Attempt", ""),
             status=status.get(mode, "succeeded"),
             was_slow=mode == "slow",
         )

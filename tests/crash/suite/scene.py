@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.crash.suite.children import Child
+from tests.crash.suite.effects import effects_in
 from tests.crash.suite.lane import Lane
 from tests.crash.suite.plan import Plan
 from tests.crash.suite.tenants import World, args_of, operation_key, tool
-from tests.crash.suite.verdict import effects_in
 
 ENDED = ("sent", "done")
 
@@ -19,7 +20,8 @@ ENDED = ("sent", "done")
 @dataclass
 class Scene:
     """One plan on one lane. `resumed`: processes that came back after they were stopped, and when
-    (time.time); `ended`: operations whose agent knows that it is done."""
+    (time.time); `ended`: operations whose agent knows that it is done; `met`: what came about of all that
+    may; `quiet_at`: since when nothing that was planned is done any more (time.time)."""
 
     lane: Lane
     plan: Plan
@@ -27,6 +29,8 @@ class Scene:
     log: list[str] = field(default_factory=list)
     resumed: dict[str, float] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
+    met: Counter[str] = field(default_factory=Counter)
+    quiet_at: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -50,10 +54,13 @@ class Scene:
     def journal(self, child: Child) -> Path:
         return self.lane.directory / f"journal-{self.plan.seed}-{child.name}"
 
+    def spool(self, child: Child) -> Path:
+        """Where its reports wait that could not be delivered."""
+        return self.lane.directory / f"state-{self.plan.seed}-{child.name}"
+
     def work(self, child: Child, number: int, *, variant: bool = False) -> dict[str, Any]:
         """What an agent is told: this operation, or the same key with other arguments."""
         args = args_of(self.plan, number)
-        state_dir = self.lane.directory / f"state-{self.plan.seed}-{child.name}"
         return {
             "do": "variant" if variant else "work",
             "journal": str(self.journal(child)),
@@ -64,7 +71,7 @@ class Scene:
                 "operation_key": operation_key(number),
                 "tool": tool(number),
                 "args": {**args, "amount": 7} if variant else args,
-                "state_dir": str(state_dir) if self.plan.state_dir else "",
+                "state_dir": str(self.spool(child)) if self.plan.state_dir else "",
                 "heartbeat": self.plan.operations[number].heartbeat,
                 "run_calls": self.plan.run_calls,
             },

@@ -11,6 +11,7 @@ from tests.crash.suite.chance import plan_of
 from tests.crash.suite.chaos import Chaos
 from tests.crash.suite.lane import AGENTS, BYSTANDER, Lane
 from tests.crash.suite.plan import Plan, stretched
+from tests.crash.suite.provider import HIDDEN
 from tests.crash.suite.quiet import Quiet
 from tests.crash.suite.scene import Scene
 from tests.crash.suite.tenants import World
@@ -18,19 +19,21 @@ from tests.crash.suite.tenants import World
 USUALLY_S = 0.04
 """What the preparation of a schedule takes on a machine at rest."""
 MOST_STRETCH = 10.0
-EXCUSES = frozenset({"revoke", "narrow", "suspend", "publish", "variant", "press", "cancel"})
-"""After one of these an operation may wait for an agent that may not send it any more."""
-
-
+WAITS_AFTER = ("revoke", "narrow", "suspend", "variant")
+"""After one of these an operation may wait for an agent that may not send it any more; and after a variant,
+which a person may prefer, for whoever posted it, and does not come again."""
+ENOUGH_CALLS = 50
+"""A run with so many pays for whatever a plan may send."""
 COUNTED = (
-    *("operations", "attempts", "effects", "approved_sends"),
+    *("operations", "attempts", "effects", "approved_sends", "late_sends", "stale_answers"),
     *("deliveries", "tries", "duplicates_seen", "dead_letters"),
 )
 
 
 @dataclass
 class Result:
-    """What came of one schedule. `faults` are what the judge found: kind and detail; none is green."""
+    """What came of one schedule. `faults` are what the judge found: kind and detail; none is green. `met`:
+    how often each of the things came about that may."""
 
     seed: int
     aim: str
@@ -39,6 +42,7 @@ class Result:
     counts: dict[str, int]
     zombies: dict[str, int]
     wall_s: float
+    met: dict[str, int] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
 
 
@@ -54,6 +58,7 @@ def run(lane: Lane, unstretched: Plan) -> Result:
     scene = Scene(lane, plan, world)
     Chaos(scene).run()
     restless = Quiet(scene).run()
+    scene.met.update(lane.tell_provider("_quiet", {}))
     found = _judge(scene)
     faults = [
         *found.pop("faults"),
@@ -68,6 +73,7 @@ def run(lane: Lane, unstretched: Plan) -> Result:
         faults=faults,
         counts={name: found[name] for name in COUNTED},
         zombies=found["zombies"],
+        met={**scene.met, **{f"outcomes: {name}": times for name, times in found["outcomes"].items()}},
         wall_s=time.monotonic() - started_at,
         log=scene.log,
     )
@@ -113,23 +119,37 @@ def _judge(scene: Scene) -> dict[str, Any]:
         tenant_id=scene.world.tenant_id,
         correlation_ids=scene.world.correlation_ids,
         effects=str(scene.lane.journal_of_effects),
+        blind=_blind(scene),
         resumed=scene.resumed,
+        stretch=scene.lane.stretch,
         journals=[str(scene.journal(actor)) for actor in actors],
-        may_wait=_may_wait(scene.plan),
+        spools=[str(scene.spool(actor)) for actor in actors],
+        may_wait=_may_wait(scene),
+        quiet_at=scene.quiet_at,
         books=str(scene.lane.books_of_consumers),
         places=list(scene.world.consumers),
     )
     return verdict
 
 
-def _may_wait(plan: Plan) -> bool:
-    """May an operation wait for an agent, because it may not be sent any more, or no run pays for it?"""
-    return bool(plan.run_calls) or any(happening.what in EXCUSES for happening in plan.happenings)
+def _blind(scene: Scene) -> list[str]:
+    """Of which operations a look-up may say *absent* although they were done: they are seen late, not seen by
+    this key, or done late."""
+    return [
+        mark
+        for mark, planned in zip(scene.world.correlation_ids, scene.plan.operations, strict=True)
+        if "slow" in planned.sends or {"lag", *HIDDEN}.intersection(planned.look_ups)
+    ]
+
+
+def _may_wait(scene: Scene) -> bool:
+    """May operations wait for their agent, because it may not send them any more, or no run pays for them?"""
+    came_about = any(scene.met[f"happenings: {what}"] for what in WAITS_AFTER)
+    return came_about or 0 < scene.plan.run_calls < ENOUGH_CALLS
 
 
 def _tidy(scene: Scene) -> None:
     """Remove what the actors kept; what was wrong with it is in the verdict."""
-    for kept in scene.lane.directory.glob("state-*"):
-        shutil.rmtree(kept, ignore_errors=True)
     for name in (*AGENTS, BYSTANDER, "desk"):
+        shutil.rmtree(scene.spool(scene.lane.children[name]), ignore_errors=True)
         scene.journal(scene.lane.children[name]).unlink(missing_ok=True)

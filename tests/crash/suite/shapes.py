@@ -104,6 +104,19 @@ def not_allowed_to_look(n: int) -> Plan:
     return _plan(n, unseen, messages=messages, chaos_ms=1000)
 
 
+def taken_and_failed(n: int) -> Plan:
+    """It was accepted, and failed there; the agent does not hear of it."""
+    operation = replace(_operation(settle_s=0.05), sends=("accept_failed",))
+    return _plan(n, operation, messages=tuple(_again_and_again("reconcile")))
+
+
+def done_and_unreadable(n: int) -> Plan:
+    """It was done, and for a while no look-up can be read."""
+    mode = _pick(n, "truncated", "not_json", "server_error")
+    unread = replace(_operation(settle_s=0.05), sends=("accept_then_drop",), look_ups=(mode,) * 12)
+    return _plan(n, unread, messages=tuple(_again_and_again("reconcile")))
+
+
 def rule_changes(n: int) -> Plan:
     """A new send is approved, then the rule changes, and only then the ledger comes to send it."""
     operation = _operation(executor="ledger", settle_s=0.05)

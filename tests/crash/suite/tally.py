@@ -20,6 +20,7 @@ from tests.crash.suite.table import Run
 
 Strikes = Counter[tuple[str, str]]
 NOT_THE_PRODUCT = frozenset({"tests", "docs", "README.md"})
+SUITE = "tests/crash/suite"
 
 
 class TallyRefused(Exception):
@@ -28,7 +29,7 @@ class TallyRefused(Exception):
 
 @dataclass(frozen=True)
 class Tree:
-    """What is counted: the product by a hash, and the suite, which is all tests, by its entry in git."""
+    """What is counted: the product by a hash, and the suite by its entry in git."""
 
     product: str
     suite: str
@@ -39,9 +40,9 @@ def tree_at(checkout: Path) -> Tree:
     if _git(checkout, "status", "--porcelain"):
         raise TallyRefused("A tally is of what is committed, and there are changes beside it.")
     lines = [line.partition("\t") for line in _git(checkout, "ls-tree", "HEAD").splitlines()]
-    files = {name: what for what, _, name in lines}
-    product = sorted((name, what) for name, what in files.items() if name not in NOT_THE_PRODUCT)
-    return Tree(hashlib.sha256(json.dumps(product).encode()).hexdigest()[:16], files.get("tests", ""))
+    product = sorted((name, what) for what, _, name in lines if name not in NOT_THE_PRODUCT)
+    suite = _git(checkout, "ls-tree", "HEAD", SUITE).partition("\t")[0]
+    return Tree(hashlib.sha256(json.dumps(product).encode()).hexdigest()[:16], suite)
 
 
 def at(path: Path, checkout: Path) -> Tally:
@@ -81,7 +82,9 @@ class Tally:
             run.add(Result(**line["result"]))
             run.strikes.update({(point, kind): times for point, kind, times in line["strikes"]})
             run.restarts += line["restarts"]
-        run.schedules_before, run.red_before = run.schedules, len(lines) - len(counted)
+        run.schedules_before = run.schedules
+        run.red_before = [line["result"]["seed"] for line in lines if line not in counted]
+        run.schedules_by_suite = Counter(line["suite"][-8:] for line in counted)
         return frozenset(line["result"]["seed"] for line in counted)
 
     def add(self, told: Mapping[str, object], strikes: Strikes, restarts: int) -> None:

@@ -17,6 +17,8 @@ from ledger.deliveries import deliver_once, stop_sending
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
 from tests.crash.suite import tenants, verdict
 from tests.crash.suite.children import freeze
+from tests.crash.suite.effects import Effects
+from tests.crash.suite.kept import Kept
 from tests.crash.suite.plan import Plan, PlannedOperation
 from tests.crash.suite.standing import standing_of
 
@@ -50,16 +52,9 @@ def warm_up() -> None:
 
 
 def _case(world: tenants.World) -> verdict.Case:
-    return verdict.Case(
-        world.tenant_id,
-        world.correlation_ids,
-        effects=(),
-        resumed={},
-        journals=(),
-        may_wait=True,
-        books=Path(),
-        places=(),
-    )
+    marks = world.correlation_ids
+    effects = Effects(world.tenant_id, marks, blind=frozenset(), resumed={}, stretch=1.0, found=())
+    return verdict.Case(effects, Kept((), ()), may_wait=True, quiet_at=0.0, books=Path(), places=())
 
 
 def _call_the_api(key: str, plan: Plan) -> None:

@@ -44,11 +44,18 @@ class _Server(ThreadedWSGIServer):
 
 
 def losing_answers(application: Any, injector: Injector) -> Callable[..., Iterable[bytes]]:
-    """The application, whose finished answers pass one more point before they leave."""
+    """The application, whose finished answers pass one more point before they leave. A 500 that no planned
+    error explains is told."""
 
     def answered(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         injector.opened(None)
-        body: Iterable[bytes] = application(environ, start_response)
+
+        def started(status: str, *more: Any) -> Any:
+            if status.startswith("500") and not injector.has_failed:
+                injector.tell(unplanned=f"{environ['PATH_INFO']} was answered with {status}")
+            return start_response(status, *more)
+
+        body: Iterable[bytes] = application(environ, started)
         point = f"{injector.last_transaction}.answer"
         if point in ANSWERS:
             try:

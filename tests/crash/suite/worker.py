@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from django.db import close_old_connections
 
 from ledger import http, tasks
+from ledger.models import Attempt
+from ledger.providers.base import Question
+from ledger.reconciliation import asking, resend
 from tests.crash.suite.children import Line, Unplanned
 from tests.crash.suite.injection import Injector
 
@@ -17,15 +21,21 @@ LOGS = ("ledger.reconciliation.apart", "ledger.deliveries.sender")
 
 
 def sign_sends(life_id: str) -> None:
-    """Let the provider's journal say which process sent what; and be as patient as the schedule says, where
-    the product waits for 20 s."""
-    send = http.request
+    """Let the provider's journal say which process sent what, for which attempt; and be as patient as the
+    schedule says, where the product waits for 20 s."""
+    send, question_about, asked = http.request, asking.question_about, threading.local()
+
+    def noted(attempt: Attempt) -> Question:
+        asked.attempt = attempt.pk
+        return question_about(attempt)
 
     def signed(method: str, url: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Any:
+        signature = {"X-Sent-By": life_id, "X-Attempt": getattr(asked, "attempt", "")}
         with http.all_within(TRY_WITHIN_S):
-            return send(method, url, headers={**(headers or {}), "X-Sent-By": life_id}, **more)
+            return send(method, url, headers={**(headers or {}), **signature}, **more)
 
     http.request = signed
+    setattr(resend, "question_about", noted)  # noqa: B010  (it is another module's there)
 
 
 def work(line: Line, injector: Injector, life_id: str) -> None:
