@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal, DecimalException
 from typing import Any
 
@@ -169,14 +170,24 @@ def _first_repeated(pairs: list[tuple[str, object]]) -> str:
 
 
 def _check_everywhere(value: object) -> None:
-    """Find what was refused and say where. Depth is bounded before, so the stack of paths stays small."""
-    waiting: list[tuple[str, object]] = [("", value)]
-    while waiting:
-        path, found = waiting.pop()
-        problem = _problem_with(found)
-        if problem:
-            raise MalformedJson(f"{problem} at {_shortened(path, _LONGEST_PATH) or 'the top level'}")
-        waiting.extend(reversed(_children(path, found)))
+    """Find what was refused and say where."""
+    found = _first_problem(value)
+    if found is not None:
+        problem, path = found
+        raise MalformedJson(f"{problem} at {_shortened(path, _LONGEST_PATH) or 'the top level'}")
+
+
+def _first_problem(value: object) -> tuple[str, str] | None:
+    """The first problem and its path, which is put together on the way out: a path for each child would hold
+    a long name as many times as it has children. Depth is bounded before, and so is this recursion."""
+    problem = _problem_with(value)
+    if problem:
+        return problem, ""
+    for name, child in _children(value):
+        found = _first_problem(child)
+        if found is not None:
+            return found[0], f"/{name}{found[1]}"
+    return None
 
 
 def _problem_with(value: object) -> str | None:
@@ -196,12 +207,10 @@ def _unstorable(text: str) -> str | None:
     return "a NUL character" if found[0] == "\x00" else "half of a surrogate pair"
 
 
-def _children(path: str, value: object) -> list[tuple[str, object]]:
+def _children(value: object) -> Iterable[tuple[object, object]]:
     if isinstance(value, dict):
-        return [(f"{path}/{name}", child) for name, child in value.items()]
-    if isinstance(value, list):
-        return [(f"{path}/{index}", child) for index, child in enumerate(value)]
-    return []
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def _quoted(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -99,6 +100,22 @@ def test_a_long_secret_is_not_repeated_in_the_error() -> None:
     with pytest.raises(MalformedJson) as refused:
         read_json(json.dumps({"outer": {secret: "\x00"}}).encode())
     assert len(refused.value.detail) < 200
+
+
+def test_a_long_name_is_not_copied_for_each_of_its_children() -> None:
+    document = {"k" * 10_000: [1] * 10_000, "a": "\u00e9"}
+    raw = json.dumps(document).encode()
+    tracemalloc.start()
+    try:
+        assert read_json(raw) == document
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(raw)
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_first_of_many_problems_is_named() -> None:
+    with pytest.raises(MalformedJson, match=r"a NUL character at /a/1/b$"):
+        read_json(b'{"a":[{"x":[1]},{"b":"\\u0000","c":NaN}],"d":NaN}')
 
 
 @pytest.mark.parametrize(
