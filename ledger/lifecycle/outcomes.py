@@ -52,16 +52,18 @@ def apply_outcome(
     report: OutcomeReport,
     key: ApiKey | None,
     parked: Mapping[str, Any] | None = None,
+    *,
+    may_be_about_another: bool = False,
 ) -> OutcomeAnswer:
     """Store one report about an attempt of a locked operation, with what it settles. `parked`: where it
-    waited before, for the history."""
+    waited before, for the history. `may_be_about_another`: it does not say which of several sends it means."""
     if report.message:
         report = replace(report, message=veil_over(attempt).over_text(report.message))
     said = report.as_data | by_revoked(key)
     if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
         return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)
     case.record(EventKind.OUTCOME_REPORTED, attempt, **said, **_waited(parked))
-    heard = _as_far_as_believed(attempt, key, report)
+    heard = _as_far_as_believed(attempt, key, report, may_be_about_another=may_be_about_another)
     follows = _judged(case, attempt, key, heard, report)
     _keep_evidence(case, attempt, report, trusted=not _is_revoked(key))
     _apply(case, attempt, follows, report)
@@ -234,11 +236,13 @@ def _holds_lease(case: Case, attempt: Attempt, key: ApiKey, worker_id: str, leas
     )
 
 
-def _as_far_as_believed(attempt: Attempt, key: ApiKey | None, report: OutcomeReport) -> Report:
+def _as_far_as_believed(
+    attempt: Attempt, key: ApiKey | None, report: OutcomeReport, *, may_be_about_another: bool
+) -> Report:
     """That nothing happened only its sender can know: of what the ledger sends, no agent proves it. And what
-    had other content proves nothing about this."""
+    had other content, or may be about another send, proves nothing about this."""
     sent_by_ledger = key is not None and attempt.was_sent and rule_of(attempt).executor == "ledger"
-    if sent_by_ledger or _is_other_content(attempt, report):
+    if sent_by_ledger or may_be_about_another or _is_other_content(attempt, report):
         return replace(report.as_rule, no_effect=False)
     return report.as_rule
 

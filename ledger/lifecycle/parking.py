@@ -174,7 +174,8 @@ def _applied(
     said = fact.said
     if fact.kind == FactKind.OUTCOME:
         report = OutcomeReport(**{name: said[name] for name in said.keys() & _SAID_OF_REPORT})
-        return apply_outcome(case, attempt, report, told_by, parked)
+        beside = _may_be_about_another(case, fact, attempt)
+        return apply_outcome(case, attempt, report, told_by, parked, may_be_about_another=beside)
     standing = apply_provider_request(
         case, attempt, told_by, said["worker_id"], said["provider_request_id"], parked
     )
@@ -189,14 +190,26 @@ def _wait_of(fact: ParkedFact) -> dict[str, Any]:
 
 
 def _meant_attempt(case: Case, fact: ParkedFact) -> Attempt:
-    """Which attempt a fact is about: the one it names, else the one with its provider request id, else one of
-    its content, else whoever speaks for the operation."""
+    """Which attempt a fact is about: of those it may be about, whoever speaks for the operation."""
+    return _speaking(case, _candidates(case, fact))
+
+
+def _candidates(case: Case, fact: ParkedFact) -> list[Attempt]:
+    """Those a fact may be about: the one it names, else the ones with its provider request id, else the ones
+    of its content, else all."""
     said = fact.said
     request_id, args_hash = said.get("provider_request_id", ""), said.get("args_hash", "")
     named = [a for a in case.attempts if a.pk == fact.attempt_told]
     requested = [a for a in case.attempts if request_id and a.provider_request_id == request_id]
     same = [a for a in case.attempts if a.args_hash == args_hash]
-    return _speaking(case, named or requested or same or case.attempts)
+    return named or requested or same or case.attempts
+
+
+def _may_be_about_another(case: Case, fact: ParkedFact, attempt: Attempt) -> bool:
+    """May it be about another send than this attempt's: one beside it, or one that a restore forgot?"""
+    if fact.attempt_told:
+        return fact.attempt_told != attempt.pk
+    return any(other.was_sent for other in _candidates(case, fact) if other.pk != attempt.pk)
 
 
 def _speaking(case: Case, among: list[Attempt]) -> Attempt:

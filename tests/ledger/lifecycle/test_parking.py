@@ -150,6 +150,45 @@ def test_no_effect_of_other_content_proves_nothing(people: Cast) -> None:
     assert make.fresh(attempt).state == State.UNKNOWN
 
 
+def test_no_effect_by_key_alone_is_believed_of_the_only_send(people: Cast) -> None:
+    attempt = make.dispatched(people.key, operation_key=KEY)
+    told(people.key, key=KEY, retryable=True, **DECLINED)
+    assert make.fresh(attempt).state == State.FAILED_RETRYABLE
+
+
+def test_no_effect_by_key_alone_may_be_about_another_send(people: Cast) -> None:
+    _, second = make.replaced(people.key)
+    answer = told(people.key, key=second.operation.operation_key, retryable=True, **DECLINED)
+    assert isinstance(answer, OutcomeAnswer)
+    assert make.fresh(second).state == State.UNKNOWN
+    assert reports_of(second)[0].data["no_effect"], "what was said is kept as it was said"
+    assert isinstance(make.ask_leave(people.key, make.fresh(second)), lifecycle.LeaveRefused)
+    by_sender = make.reported(people.key, second, "failed", no_effect=True, error_class="refused")
+    assert by_sender.state == State.FAILED
+
+
+def test_no_effect_of_a_lost_id_proves_nothing_about_a_send_that_is_known(people: Cast) -> None:
+    attempt = make.dispatched(people.key, operation_key=KEY)
+    told(people.key, about=attempt_id(), key=KEY, retryable=True, **DECLINED)
+    assert make.fresh(attempt).state == State.UNKNOWN
+
+
+def test_no_effect_of_a_lost_id_that_waited_is_for_a_person(people: Cast) -> None:
+    told(people.key, about=attempt_id(), key=KEY, **DECLINED)
+    attempt = make.fresh(make.recorded(people.key, operation_key=KEY))
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, "sent_without_leave")
+
+
+@pytest.mark.parametrize("says_which", [True, False])
+def test_content_says_which_of_two_sends_had_no_effect(people: Cast, *, says_which: bool) -> None:
+    first = make.dispatched(people.key, operation_key=KEY)
+    variant = make.variant(people.key, first, {"to": "eve@example.org", "subject": "Invoice 7"})
+    told(people.key, about=variant.pk, outcome="unknown")
+    told(people.key, key=KEY, args_hash=first.args_hash if says_which else "", **DECLINED)
+    assert make.fresh(variant).maybe_sent
+    assert make.fresh(first).state == (State.FAILED if says_which else State.UNKNOWN)
+
+
 def test_a_report_finds_the_attempt_of_its_own_content(people: Cast) -> None:
     first = make.dispatched(people.key, operation_key=KEY)
     variant = make.variant(people.key, first, {"to": "eve@example.org", "subject": "Invoice 7"})
