@@ -61,8 +61,6 @@ from ledger.queries.for_agents import knows_request_id
 from ledger.rules.amounts import Amount
 from ledger.rules.authority import Reason, as_told
 
-MOST_MESSAGE = 4_000
-
 _TakenOutcome = Status[answers.OutcomeAnswer] | Status[answers.ParkedAnswer]
 
 router = Router(tags=["attempts"])
@@ -217,7 +215,7 @@ def _parked(response: HttpResponse, kept: Kept) -> Status[answers.ParkedAnswer]:
 
 
 def read_report(body: OutcomeBody | EarlyOutcomeBody) -> OutcomeReport:
-    """The report. A long message loses its end rather than the whole report."""
+    """The report as it was posted."""
     return OutcomeReport(
         worker_id=body.worker_id,
         outcome=body.outcome,
@@ -226,7 +224,7 @@ def read_report(body: OutcomeBody | EarlyOutcomeBody) -> OutcomeReport:
         no_effect=body.no_effect,
         retryable=body.retryable,
         error_class=body.error.class_ if body.error else "",
-        message=body.error.message[:MOST_MESSAGE] if body.error else "",
+        message=body.error.message if body.error else "",
         usage=amounts_of(body.usage),
         args_hash=body.args_hash or "",
         occurred_at=body.occurred_at.isoformat() if body.occurred_at else "",

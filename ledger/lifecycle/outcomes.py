@@ -23,7 +23,7 @@ from ledger.lifecycle.settled_by import (
     to_review,
 )
 from ledger.lifecycle.standing import standing_in
-from ledger.lifecycle.values import OutcomeAnswer, OutcomeReport, Standing
+from ledger.lifecycle.values import MOST_MESSAGE, OutcomeAnswer, OutcomeReport, Standing
 from ledger.models import ApiKey, Attempt
 from ledger.policies import rule_of, veil_over
 from ledger.rules.reports import Report, Reported, ReportFacts, Settles, judge
@@ -56,9 +56,9 @@ def apply_outcome(
     may_be_about_another: bool = False,
 ) -> OutcomeAnswer:
     """Store one report about an attempt of a locked operation, with what it settles. `parked`: where it
-    waited before, for the history. `may_be_about_another`: it does not say which of several sends it means."""
-    if report.message:
-        report = replace(report, message=veil_over(attempt).over_text(report.message))
+    waited before, for the history. `may_be_about_another`: it does not say which send it means."""
+    if report.message:  # hidden first: of what is cut in two, neither half is recognised for certain
+        report = replace(report, message=veil_over(attempt).over_text(report.message)[:MOST_MESSAGE])
     said = report.as_data | by_revoked(key)
     if _was_told(attempt, EventKind.OUTCOME_REPORTED, said):
         return OutcomeAnswer(standing_in(case, attempt), evidence_only=False, replayed=True)

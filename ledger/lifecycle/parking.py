@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from django.db.models import F, Q
@@ -20,7 +20,15 @@ from ledger.lifecycle.outcomes import (
     record_provider_request,
 )
 from ledger.lifecycle.standing import standing_of
-from ledger.lifecycle.values import Kept, NoRoomToPark, OutcomeAnswer, OutcomeReport, Standing, Told
+from ledger.lifecycle.values import (
+    MOST_MESSAGE,
+    Kept,
+    NoRoomToPark,
+    OutcomeAnswer,
+    OutcomeReport,
+    Standing,
+    Told,
+)
 from ledger.models import ApiKey, Attempt, Operation, ParkedFact
 from ledger.queries.parked import parked_now
 from ledger.rules.canonical import canonical_bytes, content_hash
@@ -59,7 +67,8 @@ def take_outcome(*, key: ApiKey, told: Told, report: OutcomeReport) -> OutcomeAn
     """
     if _knows(key, told):
         return record_outcome(key=key, attempt_id=told.attempt_id, report=report)
-    return _keep(_Fact(key, FactKind.OUTCOME, told, report.as_data))
+    kept = replace(report, message=report.message[:MOST_MESSAGE])
+    return _keep(_Fact(key, FactKind.OUTCOME, told, kept.as_data))
 
 
 def take_provider_request(

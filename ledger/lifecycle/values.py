@@ -119,6 +119,10 @@ def _as_json(amount: Amount) -> int | str:
     return amount if isinstance(amount, int) else amount_text(amount)
 
 
+MOST_MESSAGE = 4_000
+"""Characters kept of what an agent says: a long message loses its end rather than the whole report."""
+
+
 @dataclass(frozen=True)
 class OutcomeReport:
     """What an agent says became of one attempt."""

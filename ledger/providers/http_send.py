@@ -134,6 +134,5 @@ def _reference(record: Mapping[str, Any], path: str) -> str:
 
 
 def _beginning(body: bytes) -> str:
-    return (
-        body[:LONGEST_DETAIL].decode("utf-8", "backslashreplace").encode("ascii", "backslashreplace").decode()
-    )
+    text = body.decode("utf-8", "backslashreplace")[:LONGEST_DETAIL]
+    return text.encode("ascii", "backslashreplace").decode()

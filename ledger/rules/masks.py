@@ -13,6 +13,8 @@ from ledger.rules.pointers import pointer
 MASKED = "[masked]"
 SHORTEST_TEXT = 6
 """A shorter text is hidden where it stands alone, but not looked for inside other texts."""
+_LONGEST_KEPT = 4_096
+"""No text that was cut is longer."""
 
 
 def hides(mask: Iterable[str], path: str) -> bool:
@@ -42,9 +44,10 @@ class Veil:
     values: frozenset[bytes] = frozenset()
 
     def over_text(self, text: str) -> str:
-        """The text with every masked text in it hidden."""
+        """The text with every masked text in it hidden, and where it was cut in the midst of one, its
+        beginning."""
         for hidden in self.texts:
-            text = text.replace(hidden, MASKED)
+            text = _without_beginning(text.replace(hidden, MASKED), hidden)
         return text
 
     def over(self, value: Any) -> Any:
@@ -78,8 +81,20 @@ def veil_of(args: Mapping[str, Any] | None, mask: Iterable[str]) -> Veil:
 
 
 def _spellings(text: str) -> tuple[str, ...]:
-    """As it is, and as JSON may write it."""
-    return text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
+    """As it is, as JSON may write it, and each as the answers of providers are kept in ASCII."""
+    forms = (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+    characters = (form.encode("ascii", "backslashreplace").decode() for form in forms)
+    octets = (form.encode().decode("ascii", "backslashreplace") for form in forms)
+    return *forms, *characters, *octets
+
+
+def _without_beginning(text: str, hidden: str) -> str:
+    """The text without the beginning of what is hidden, where it ends in one."""
+    longest = min(len(hidden) - 1, len(text), _LONGEST_KEPT)
+    for length in range(longest, SHORTEST_TEXT - 1, -1):
+        if text.endswith(hidden[:length]):
+            return text[:-length] + MASKED
+    return text
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -193,6 +193,16 @@ def test_a_long_message_loses_its_end_and_not_the_report(api: Api) -> None:
     assert len(events.get().data["message"]) == 4_000
 
 
+def test_a_masked_value_is_hidden_before_a_message_loses_its_end(api: Api, cast: Cast) -> None:
+    rule = {**POLICY["tools"]["email.*"], "mask": ["/to"]}
+    cast.publish({**POLICY, "tools": {"email.*": rule}})
+    leave = sent_attempt(api)
+    message = f"{'x' * 3_995}{ARGS['to']} refused it"
+    assert post_outcome(api, leave, "unknown", error={"class": "reset", "message": message}).is_success
+    events = Event.objects.filter(attempt=leave["attempt_id"], kind="attempt.outcome_reported")
+    assert events.get().data["message"] == "x" * 3_995 + "[mask"
+
+
 def test_a_second_receipt_is_only_evidence(api: Api) -> None:
     leave = sent_attempt(api)
     post_outcome(api, leave, result_ref="r-1")

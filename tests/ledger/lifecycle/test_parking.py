@@ -209,6 +209,14 @@ def test_what_a_restore_brings_back_is_joined_by_the_sweep(people: Cast) -> None
     assert len(reports_of(repeated)) == 1
 
 
+def test_a_long_message_waits_without_its_end_and_shows_nothing_masked(people: Cast) -> None:
+    make.policy(people.tenant, tools={make.MAIL: {**make.TOOLS[make.MAIL], "mask": ["/to"]}})
+    told(people.key, key=KEY, outcome="unknown", message="x" * 3_990 + make.ARGS[make.MAIL]["to"])
+    assert len(ParkedFact.objects.get().said["message"]) == 4_000
+    attempt = make.recorded(people.key, operation_key=KEY)
+    assert reports_of(attempt)[0].data["message"] == "x" * 3_990 + "[masked]"
+
+
 def test_a_fact_of_another_tenant_is_never_joined(people: Cast) -> None:
     foreign = make.key(make.agent(people.other_tenant, people.stranger))
     attempt = make.dispatched(people.key, operation_key=KEY)

@@ -53,6 +53,27 @@ def test_the_same_values_are_hidden_in_a_record() -> None:
     assert veil_of(None, MASK) == veil_of(ARGS, ()) == Veil()
 
 
+def test_the_beginning_of_a_masked_text_is_hidden_where_a_text_was_cut() -> None:
+    veil = veil_of(ARGS, MASK)
+    whole = f"declined: {ARGS['card']['number']}"
+    assert veil.over_text(whole[:-1]) == veil.over_text(whole[:-10]) == f"declined: {MASKED}"
+    assert veil.over({"text": whole[:-1]}) == {"text": f"declined: {MASKED}"}
+    assert veil.over_text(whole[:-11]) == "declined: 42424", "too short to be looked for"
+    assert veil.over_text(f"{whole[:-1]} was") == f"{whole[:-1]} was", "only the end was cut"
+
+
+def test_an_endless_masked_text_is_hidden_where_a_kept_text_ends() -> None:
+    secret = "a" * 100_000 + "b"
+    veil = veil_of({"s": secret}, ["/s"])
+    assert veil.over_text("said: " + secret[:4_090]) == f"said: {MASKED}"
+
+
+def test_a_text_is_hidden_as_answers_in_ascii_spell_it() -> None:
+    veil = veil_of({"s": "Renée Dupont"}, ["/s"])
+    assert veil.over_text(r"for Ren\xe9e Dupont") == f"for {MASKED}"
+    assert veil.over_text(r"550 Ren\xc3\xa9e Dupont") == f"550 {MASKED}"
+
+
 @given(secrets, st.text(max_size=5), st.text(max_size=5))
 def test_no_spelling_of_a_masked_text_is_left(secret: str, before: str, after: str) -> None:
     veil = veil_of({"s": secret}, ["/s"])
