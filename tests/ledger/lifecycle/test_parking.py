@@ -156,8 +156,19 @@ def test_no_effect_by_key_alone_is_believed_of_the_only_send(people: Cast) -> No
     assert make.fresh(attempt).state == State.FAILED_RETRYABLE
 
 
-def test_no_effect_by_key_alone_may_be_about_another_send(people: Cast) -> None:
-    _, second = make.replaced(people.key)
+def sent_again(people: Cast, *, approved: bool) -> Attempt:
+    """The second send of an operation, in flight: a person approved it, or the first had no effect."""
+    if not approved:
+        return make.replaced(people.key)[1]
+    first = make.for_a_person(people.key)
+    item = make.item_of(first)
+    durable(lambda: lifecycle.approve(item_id=item.pk, by=people.approver, why="checked"))
+    return make.send(people.key, first)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_no_effect_by_key_alone_may_be_about_another_send(people: Cast, *, approved: bool) -> None:
+    second = sent_again(people, approved=approved)
     answer = told(people.key, key=second.operation.operation_key, retryable=True, **DECLINED)
     assert isinstance(answer, OutcomeAnswer)
     assert make.fresh(second).state == State.UNKNOWN
