@@ -28,6 +28,7 @@ from ledger.lifecycle.values import (
     OutcomeReport,
     Standing,
     Told,
+    usage_in,
 )
 from ledger.models import ApiKey, Attempt, Operation, ParkedFact
 from ledger.queries.parked import parked_now
@@ -182,7 +183,8 @@ def _applied(
 ) -> OutcomeAnswer:
     said = fact.said
     if fact.kind == FactKind.OUTCOME:
-        report = OutcomeReport(**{name: said[name] for name in said.keys() & _SAID_OF_REPORT})
+        told = {name: said[name] for name in said.keys() & _SAID_OF_REPORT}
+        report = OutcomeReport(**{**told, "usage": usage_in(said)})
         beside = _may_be_about_another(case, fact, attempt)
         return apply_outcome(case, attempt, report, told_by, parked, may_be_about_another=beside)
     standing = apply_provider_request(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 
 from ledger import budgets
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.values import CheckpointNotGrowing, RunAnswer, UnknownObject
+from ledger.lifecycle.values import CheckpointNotGrowing, RunAnswer, UnknownObject, usage_in
 from ledger.models import ApiKey, Attempt, Run, RunCheckpoint
 from ledger.policies import rule_now
 from ledger.queries.for_agents import run_named
@@ -113,8 +112,7 @@ def reported_actual(attempt: Attempt) -> Units:
     actual: dict[str, Amount] = {}
     for event in attempt.events.filter(kind=EventKind.OUTCOME_REPORTED).order_by("sequence"):
         if event.data["outcome"] == Reported.SUCCEEDED and "by_revoked_key" not in event.data:
-            used = event.data.get("usage", {}).items()
-            actual |= {unit: amount if isinstance(amount, int) else Decimal(amount) for unit, amount in used}
+            actual |= usage_in(event.data)
     return actual
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -117,6 +119,12 @@ class LeaveRefused:
 def _as_json(amount: Amount) -> int | str:
     """A count as a number, money as text: no history holds a float."""
     return amount if isinstance(amount, int) else amount_text(amount)
+
+
+def usage_in(data: Mapping[str, Any]) -> Units:
+    """The usage of a report, from the report as it is kept."""
+    used = data.get("usage", {}).items()
+    return {unit: amount if isinstance(amount, int) else Decimal(amount) for unit, amount in used}
 
 
 MOST_MESSAGE = 4_000

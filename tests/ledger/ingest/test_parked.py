@@ -12,6 +12,7 @@ from django.test import Client
 from ledger.models import Attempt, Event, ParkedFact
 from ledger.queries.parked import parked_now
 from ledger.rules import parking
+from ledger.rules.vocabulary import EventKind
 from ledger.transactions import database_clock
 from tests.ledger.ingest.cast import Cast, new_cast
 from tests.ledger.ingest.steps import hash_of, new_attempt, post_dispatch, post_intent, sent_attempt
@@ -54,6 +55,17 @@ def test_of_a_known_operation_the_state_that_followed_is_answered(api: Api) -> N
     assert (answer.json()["attempt_id"], answer.json()["state"]) == (
         attempt["attempt_id"], "OUTCOME_CONFIRMED",
     )  # fmt: skip
+
+
+def test_money_that_an_early_outcome_used_is_read_as_it_was_told(api: Api) -> None:
+    used: dict[str, Any] = {"usage": {"EUR": "119.99", "tokens": 5}}
+    assert tell(api, **used).status_code == 202
+    early = post_intent(api)
+    assert early.status_code == 202
+    (report,) = Event.objects.filter(attempt=early.json()["attempt_id"], kind=EventKind.OUTCOME_REPORTED)
+    assert report.data["usage"] == used["usage"]
+    attempt = sent_attempt(api, operation_key="invoice:2")
+    assert tell(api, "invoice:2", **used).json()["attempt_id"] == attempt["attempt_id"]
 
 
 def test_a_lost_id_says_by_the_operations_key_what_it_is_about(api: Api) -> None:
