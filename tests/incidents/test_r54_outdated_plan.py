@@ -46,7 +46,7 @@ def test_other_content_under_the_key_stops_the_approved_one(scene: Scene) -> Non
     scene.approve(new)
     assert scene.state(old) == "SUPERSEDED"
     assert Approval.objects.get(attempt=old["attempt_id"]).voided_at is not None
-    assert slug_of(scene.dispatch(old)) != "already-done"
+    assert slug_of(scene.dispatch(old)) == "illegal-transition"
     leave = scene.dispatched(new)
     assert leave["args"] == NEW
     scene.report(leave, "succeeded", result_ref=scene.send(leave))
