@@ -6,15 +6,18 @@ Kind: a lock without an end, or with one that is too near.
 from __future__ import annotations
 
 import json
+import signal
 from datetime import datetime
 
+from ledger.faults import ARMED
 from ledger.models import Attempt
-from ledger.reconciliation import claims, reconcile_once, sweep_once
+from ledger.reconciliation import reconcile_once, sweep_once
 from ledger.transactions import database_clock
 from tests.crash.world import Agent
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.helping import publish
 from tests.incidents.scene import ARGS, PAYMENT, RESOURCES, Body, Scene, key_for
+from tests.support.beside import start_command
 from tests.support.processes import wait_until
 
 
@@ -108,12 +111,13 @@ def test_a_dead_reconcilers_look_up_is_made_by_another(scene: Scene) -> None:
     """Its lease is said as the time recovery is due, and not a moment that is over already."""
     lost = scene.unknown()
     scene.time_passes()
-    (lane,) = claims.due_lanes()
-    (claim,) = claims.claim_in(lane)  # and it dies here
+    dies = start_command("reconcile", "--once", **{ARMED: "reconciler.claimed"})
+    assert dies.wait(60) == -signal.SIGKILL
     attempt = scene.attempt(lost)
+    assert attempt.lookup_lease_until is not None
     assert reconcile_once().looked_up == 0
     assert stuck(scene.recorded())[1] == ms(attempt.lookup_lease_until)
-    Attempt.objects.filter(pk=claim.attempt_id).update(lookup_lease_until=database_clock())
+    Attempt.objects.filter(pk=attempt.pk).update(lookup_lease_until=database_clock())
     assert reconcile_once().looked_up == 1
     assert (scene.state(lost), scene.effects()) == ("OUTCOME_CONFIRMED", 1)
     nothing_else_went_wrong(scene)
