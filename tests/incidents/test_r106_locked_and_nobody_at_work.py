@@ -3,6 +3,9 @@
 Kind: work that waits because of a lock. What is locked is left to the next pass, keeps no other waiting, and
 is found again by what it is, not by a place in a list; how long the most overdue work has waited is a number
 that a monitor reads.
+
+The report asks that a row skipped for too long raises "locked too long". Nothing here raises that: the number
+(`ledger_overdue_seconds`) grows whatever keeps the work waiting, and a limit on it is the monitor's.
 """
 
 from __future__ import annotations
