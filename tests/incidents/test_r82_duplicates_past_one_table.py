@@ -3,30 +3,17 @@
 Kind: one fact is one row under one unique constraint, while it waits, when it is applied and ever after.
 """
 
-# ruff: noqa: F401, F811 - fixtures
-
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
 from ledger.models import Event, ParkedFact, Settlement
-from ledger.queries.invariants import findings
-from tests.ledger.ingest.cast import Cast
-from tests.ledger.ingest.conftest import (
-    api,
-    cast,
-    contract,
-    own_database,
-    own_database_url,
-    same_database,
-    server,
-)
-from tests.ledger.ingest.steps import post_intent, sent_attempt
-from tests.support.api import Api
+from tests.incidents.aftermath import nothing_else_went_wrong
+from tests.incidents.scene import Scene
+from tests.support.api import Api, at_once
 
 LOST = "att_" + "7" * 26
 SAID = {"worker_id": "hook", "outcome": "succeeded", "result_ref": "p-1"}
@@ -45,29 +32,35 @@ def is_replay(answer: httpx.Response) -> bool:
     return bool(answer.headers.get("idempotent-replayed") == "true")
 
 
+def reports(scene: Scene) -> int:
+    """How often the fact became a line of the history."""
+    return Event.objects.filter(tenant=scene.people.tenant, kind="attempt.outcome_reported").count()
+
+
 @pytest.mark.parametrize("tell", [by_key, by_id])
-def test_e_1_is_a_duplicate_in_every_phase(api: Api, cast: Cast, tell: Tell) -> None:
-    waiting = [tell(api), tell(api)]
-    post_intent(api, operation_key="k1")
-    applied = [tell(api), tell(api)]
+def test_e_1_is_a_duplicate_in_every_phase(scene: Scene, tell: Tell) -> None:
+    waiting = [tell(scene.api), tell(scene.api)]
+    scene.recorded()
+    applied = [tell(scene.api), tell(scene.api)]
     assert [is_replay(answer) for answer in (*waiting, *applied)] == [False, True, True, True]
-    assert ParkedFact.objects.get(tenant=cast.tenant).times_told == 4
-    assert Event.objects.filter(tenant=cast.tenant, kind="attempt.outcome_reported").count() == 1
+    assert ParkedFact.objects.get().times_told == 4
+    assert reports(scene) == 1
+    nothing_else_went_wrong(scene)
 
 
-def test_told_in_two_ways_it_counts_once(api: Api, cast: Cast) -> None:
-    by_key(api)
-    by_id(api)
-    sent = post_intent(api, operation_key="k1").json()
-    api.post(f"/attempts/{sent['attempt_id']}/outcome", **SAID)
-    assert Event.objects.filter(tenant=cast.tenant, kind="attempt.outcome_reported").count() == 1
+def test_told_in_two_ways_it_counts_once(scene: Scene) -> None:
+    by_key(scene.api)
+    by_id(scene.api)
+    intent = scene.recorded()
+    scene.report(intent, "succeeded", worker_id="hook", result_ref="p-1")
+    assert reports(scene) == 1
+    nothing_else_went_wrong(scene)
 
 
-def test_many_at_once_settle_once(api: Api, cast: Cast) -> None:
-    sent_attempt(api, operation_key="k1")
-    with ThreadPoolExecutor(4) as pool:
-        answers = [answer.result() for answer in [pool.submit(by_key, api) for _ in range(8)]]
+def test_many_at_once_settle_once(scene: Scene) -> None:
+    scene.dispatched()
+    answers = at_once([lambda: by_key(scene.api)] * 8)
     assert sorted(is_replay(answer) for answer in answers) == [False] + [True] * 7
-    assert ParkedFact.objects.get(tenant=cast.tenant).times_told == 8
-    assert Settlement.objects.filter(tenant=cast.tenant).count() == 1
-    assert list(findings(cast.tenant)) == []
+    assert ParkedFact.objects.get().times_told == 8
+    assert Settlement.objects.filter(tenant=scene.people.tenant).count() == 1
+    nothing_else_went_wrong(scene)
