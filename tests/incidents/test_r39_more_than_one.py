@@ -2,7 +2,7 @@
 
 Kind: two answers to a question that has one.
 
-Not built: the scheduled reverse check (what the provider lists, minus what the ledger knows). our rules do
+Not built: the scheduled reverse check (what the provider lists, minus what the ledger knows). Our rules do
 not have it, and look-ups ask by the marks of one operation, so a listing of everything would be a new part of
 every adapter. What no attempt owns is seen only where it carries an operation's correlation id.
 """
@@ -50,8 +50,19 @@ def test_a_person_sees_both(scene: Scene, name: str) -> None:
         nothing_else_went_wrong(scene)
 
 
-def test_before_recovery_has_begun_a_receipt_settles_and_the_second_is_seen_when_asked(scene: Scene) -> None:
-    """A mail that went out twice: whoever has no receipt learns of both."""
+def test_a_receipt_settles_and_the_second_is_not_looked_for(scene: Scene) -> None:
+    """What the missing reverse check would find: nobody asks about what is confirmed."""
+    leave, reference = scene.sent(tool=MAIL)
+    with asked_through_a_line(scene, MAIL) as line:
+        line.fault = and_another()
+        scene.report(leave, "succeeded", result_ref=reference)
+        scene.time_passes()
+        scene.recover()
+        assert (scene.state(leave), scene.listed(), line.requests) == ("OUTCOME_CONFIRMED", [], [])
+        nothing_else_went_wrong(scene)
+
+
+def test_without_a_receipt_a_mail_that_went_out_twice_is_two(scene: Scene) -> None:
     lost = scene.unknown(tool=MAIL)
     with asked_through_a_line(scene, MAIL) as line:
         line.fault = and_another()
