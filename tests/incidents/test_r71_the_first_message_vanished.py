@@ -8,6 +8,10 @@ a broker, so every one that delivers shows it; here each way to lose the message
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +21,15 @@ from celery import current_app
 
 from ledger import outbox
 from ledger.deliveries import deliver_once
-from ledger.models import Delivery
+from ledger.models import ApiKey, Attempt, Delivery
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.scene import Scene
 from tests.ledger.deliveries.helping import destination, told
 from tests.support import make
+from tests.support.beside import database_url_of_tests
 from tests.support.consumer import ConsumerProcess
 from tests.support.processes import wait_until
+from tests.support.serving import ROOT
 
 ROUNDS = 12
 
@@ -67,18 +73,25 @@ def test_whatever_the_broker_does_the_sweep_sends_it(
     nothing_else_went_wrong(scene)
 
 
-@pytest.mark.parametrize("dies", [False, True])
-def test_killed_between_the_commit_and_the_hint(
-    scene: Scene, consumer: ConsumerProcess, monkeypatch: pytest.MonkeyPatch, dies: bool
-) -> None:
-    def hint() -> None:
-        if dies:
-            raise RuntimeError("the process ends here")
-
-    monkeypatch.setattr(outbox, "_hint", hint)
+def test_killed_between_the_commit_and_the_hint(scene: Scene, consumer: ConsumerProcess) -> None:
     destination(scene.people, consumer)
     make.policy(scene.people.tenant)
-    (delivery,) = told(scene.people)
+    sent = make.dispatched(scene.people.key)
+    assert unhinted(scene.people.key, sent) == -signal.SIGKILL
+    assert make.fresh(sent).state == "OUTCOME_CONFIRMED"
+    delivery = Delivery.objects.get(operation=sent.operation_id)
+    assert (delivery.state, consumer.received()) == ("PENDING", [])
     assert deliver_once().states == {"ACKED": 1}
     assert [one.webhook_id for one in consumer.received()] == [delivery.webhook_id]
     nothing_else_went_wrong(scene)
+
+
+def unhinted(key: ApiKey, attempt: Attempt) -> int:
+    """A process of its own settles it, and kills itself where the hint would be given; its exit code."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.incidents.unhinted", key.key_id, attempt.pk],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": database_url_of_tests()},
+        check=False,
+        timeout=60,
+    ).returncode
