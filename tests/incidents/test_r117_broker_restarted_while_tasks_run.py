@@ -10,21 +10,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from tests.crash.world import ARGS, REFUND, RULES, Agent, configuration
 from tests.support.api import Api
 from tests.support.processes import RunningLedger, wait_until
-from tests.support.provider import ProviderProcess
+from tests.support.provider import ProviderProcess, sending
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 HEALS_WITHIN_S = 90.0
+OWN = "own.refund"
+TOOLS = {REFUND: RULES[REFUND], OWN: {**RULES[REFUND], "executor": "ledger", "dispatch_timeout_s": 15}}
+WAITS_FOR_US = """
+    SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))
+"""
 
 
 @dataclass
@@ -38,8 +46,9 @@ class Stack:
     @classmethod
     def prepared(cls, ledger: RunningLedger, provider: ProviderProcess, files: Path) -> Stack:
         policy, config = files / "policy.json", files / "refunds.json"
-        policy.write_text(json.dumps({"default": "refuse", "tools": {REFUND: RULES[REFUND]}}))
-        config.write_text(json.dumps(configuration(provider.url, REFUND)))
+        policy.write_text(json.dumps({"default": "refuse", "tools": TOOLS}))
+        send = sending(f"{provider.url}/refunds", ARGS[REFUND])
+        config.write_text(json.dumps({**configuration(provider.url, REFUND), "send": send}))
         stack = cls(ledger, provider, "")
         stack.told("create_tenant", "acme")
         stack.told("create_operator", "olga", "--tenant", "acme", "--role", "operator")
@@ -75,16 +84,26 @@ class Stack:
         agent.says()
         return agent
 
-    def operation(self, operation_key: str) -> dict[str, Any]:
+    def left_to_the_ledger(self, operation_key: str) -> None:
+        """An intent that the ledger's own sender sends."""
+        api = Api(self.ledger.address, self.key)
+        posted = api.post("/intents", operation_key=operation_key, tool=OWN, args=ARGS[REFUND])
+        api.close()
+        assert posted.status_code == 201, posted.text
+
+    def operations(self, **which: str) -> list[dict[str, Any]]:
+        """None where nobody answered."""
         api = Api(self.ledger.address, self.key)
         try:
-            found = api.get("/operations", operation_key=operation_key)
-            operations = found.json()["operations"] if found.status_code == 200 else []
-            return operations[0] if operations else {}
+            found = api.get("/operations", **which)
+            return list(found.json()["operations"]) if found.status_code == 200 else []
         except httpx.TransportError:
-            return {}
+            return []
         finally:
             api.close()
+
+    def operation(self, operation_key: str) -> dict[str, Any]:
+        return next(iter(self.operations(operation_key=operation_key)), {})
 
     def becomes(self, operation_key: str, state: str) -> dict[str, Any]:
         """Nobody does anything but the ledger itself."""
@@ -95,8 +114,11 @@ class Stack:
         )
         return self.operation(operation_key)
 
-    def is_well(self, *, effects: int) -> None:
-        assert self.provider.total_effects() == effects
+    def is_well(self) -> None:
+        """Each operation was sent once and has had its one effect."""
+        begun = len(self.operations())
+        assert sorted(self.provider.all_effects().values()) == [1] * begun
+        assert len(self.provider.requests("POST")) == begun
         self.told("fsck")
         self.told("verify_history")
 
@@ -110,13 +132,36 @@ class Stack:
         )
 
 
-@pytest.fixture
-def stack(running_ledger: RunningLedger, tmp_path: Path) -> Iterator[Stack]:
-    with ProviderProcess(tmp_path / "provider") as provider:
-        yield Stack.prepared(running_ledger, provider, tmp_path)
+@pytest.fixture(scope="module")
+def stack(shared_ledger: RunningLedger, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    files = tmp_path_factory.mktemp("stack")
+    with ProviderProcess(files / "provider") as provider:
+        yield Stack.prepared(shared_ledger, provider, files)
 
 
-def test_the_broker_dies_before_and_after_the_outcome_and_the_database_as_it_is_written(stack: Stack) -> None:
+@pytest.mark.parametrize("hanging", ["send", "look_up"])
+def test_the_broker_dies_while_a_task_is_at_work(stack: Stack, hanging: str) -> None:
+    """Whether the task is stopped, goes on without its acknowledgement or is given away again: workers take
+    up other work, nothing is sent a second time, and what the provider did is found out."""
+    if hanging == "send":
+        stack.provider.set_mode("accept_then_hang", on="send", times=1)
+        stack.left_to_the_ledger(hanging)
+    else:
+        stack.provider.set_mode("hang", on="look_up", times=1)
+        agent = stack.agent(hanging, stop_at="answered")
+        agent.says()
+        agent.kill()
+    stack.provider.wait_for_hanging(timeout=HEALS_WITHIN_S)
+    stack.kill("broker")
+    stack.left_to_the_ledger(f"after:{hanging}")
+    stack.becomes(f"after:{hanging}", "OUTCOME_CONFIRMED")
+    stack.provider.release()
+    found = stack.becomes(hanging, "OUTCOME_CONFIRMED")
+    assert len(found["attempts"]) == 1
+    stack.is_well()
+
+
+def test_the_broker_dies_before_and_after_the_outcome(stack: Stack) -> None:
     # K3: the provider answered, the broker restarts, and the agent is no more.
     agent = stack.agent("k3", stop_at="answered")
     agent.says()
@@ -131,20 +176,36 @@ def test_the_broker_dies_before_and_after_the_outcome_and_the_database_as_it_is_
     stack.kill("broker")
     assert stack.agent("k4").end()["ended"] == "done"
     assert stack.operation("k4") == before
+    stack.is_well()
 
-    # The database is gone as the outcome is written: it is committed, or it is found.
+
+def test_the_database_dies_as_the_outcome_is_written(stack: Stack) -> None:
+    """It is committed, or it is found."""
     agent = stack.agent("k5", stop_at="named")
-    reference = agent.says()
-    assert reference["at"] == "named"
-    attempt = stack.operation("k5")["attempts"][0]["attempt_id"]
-    stack.ledger.postmaster().kill()
-    said = _report(stack, attempt)
-    assert said in (0, 200, 503)
+    assert agent.says()["at"] == "named"
+    operation = stack.operation("k5")
+    said = _killed_as_it_writes(stack, operation["operation_id"], operation["attempts"][0]["attempt_id"])
     agent.kill()
     found = stack.becomes("k5", "OUTCOME_CONFIRMED")
     assert len(found["attempts"]) == 1
-    assert said == 200 or found["attempts"][0]["confirmed_by"] == "lookup"
-    stack.is_well(effects=3)
+    assert (said, found["attempts"][0]["confirmed_by"]) in {(200, "agent"), (503, "lookup"), (0, "lookup")}
+    stack.is_well()
+
+
+def _killed_as_it_writes(stack: Stack, operation: str, attempt: str) -> int:
+    """PostgreSQL is killed while the report's transaction waits for this row; how the report was answered."""
+    with ThreadPoolExecutor(1) as pool:
+        with suppress(psycopg.OperationalError), psycopg.connect(stack.ledger.home.database_url) as somebody:
+            somebody.execute("SELECT 1 FROM ledger_operation WHERE id = %s FOR UPDATE", [operation])
+            said = pool.submit(_report, stack, attempt)
+            wait_until(lambda: _waits_for(somebody), within_s=20, what="the report waits")
+            stack.ledger.postmaster().kill()
+            somebody.execute("SELECT pg_sleep(60)")
+        return said.result()
+
+
+def _waits_for(somebody: psycopg.Connection) -> bool:
+    return somebody.execute(WAITS_FOR_US).fetchone() != (0,)
 
 
 def _report(stack: Stack, attempt: str) -> int:
