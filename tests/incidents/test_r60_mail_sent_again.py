@@ -3,6 +3,8 @@
 Kind: an effect whose only trace appears late, at a provider that keeps no keys. No look-up that finds
 nothing yet may lead to a second mail; the mark it is found by is in the first send. The report asks for a
 confirmation once the log shows it, and domain.md agrees; where the log never shows it, a person decides.
+
+The effects are those that the mail server counts, so each test asserts them itself.
 """
 
 from __future__ import annotations
@@ -15,17 +17,17 @@ from pathlib import Path
 import pytest
 
 from ledger.models import Attempt, Provider
-from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, send_once
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
 from ledger.transactions import database_clock
+from tests.incidents.aftermath import nothing_else_went_wrong
+from tests.incidents.helping import publish
+from tests.incidents.scene import Scene
 from tests.ledger.providers.mail import ARGS, TOOL, configuration
 from tests.support import make
-from tests.support.cast import Cast, cast
+from tests.support.cast import Cast
 from tests.support.mailserver import DOMAIN, MailServer
-
-pytestmark = pytest.mark.django_db
 
 RULE = {
     "effect": "message",
@@ -66,15 +68,15 @@ class Post:
 
 
 @pytest.fixture
-def post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
-    people = cast()
+def post(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
     with MailServer(tmp_path / "mail") as server:
         monkeypatch.setenv("PROVIDER_MAIL_SENT", str(server.sent))
-        make.policy(people.tenant, tools={TOOL: RULE})
+        publish(scene, {TOOL: RULE})
         config = configuration(server, lag_s=LAG_S)
-        Provider.objects.create(tenant=people.tenant, name="mail", adapter="smtp", config=config)
-        yield Post(people, server)
-    assert list(findings()) == []
+        tenant = scene.people.tenant
+        Provider.objects.create(tenant=tenant, name="mail", adapter="smtp", config=config)
+        yield Post(scene.people, server)
+        nothing_else_went_wrong(scene)
 
 
 def lost(post: Post) -> Attempt:
