@@ -1,50 +1,40 @@
-"""Many attempts that nobody has heard from, and a provider that is asked about them through a bad line."""
+"""Many attempts that nobody has heard from, of one tenant or of two, and a bad line to their provider."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-
-from ledger.http import close_connections
 from ledger.models import ApiKey, Attempt, Provider, Tenant
 from ledger.rules.keys import correlation_id
 from ledger.rules.states import State
-from tests.crash.world import ARGS, REFUND, configuration
+from tests.incidents.scene import ARGS, PAYMENT, RESOURCES, Scene, configuration
 from tests.support import make
-from tests.support.provider import ProviderProcess
 from tests.support.proxy import Proxy
 
-RULE = {"effect": "payment", "idempotent": True, "key_ttl_s": 86_400, "provider": "refunds", "settle_s": 0.05}
 
-
-@contextmanager
-def provider_behind_a_line(directory: Path) -> Iterator[tuple[ProviderProcess, Proxy]]:
-    with ProviderProcess(directory) as provider, Proxy(provider.url) as line:
-        yield provider, line
-        close_connections()
-
-
-def asked_at(url: str, of: Tenant, **config: Any) -> None:
-    """Let this tenant's refunds be looked up there."""
-    make.policy(of, tools={REFUND: RULE})
-    Provider.objects.create(
-        tenant=of, name="refunds", adapter="http", config={**configuration(url, REFUND), **config}
-    )
-
-
-def lost(by: ApiKey, provider: ProviderProcess, count: int) -> None:
-    """So many refunds that happened, and whose agent never heard."""
+def lost(scene: Scene, count: int, *, by: ApiKey | None = None) -> None:
+    """So many payments that happened, and whose agent (this tenant's, or `by`) never heard."""
+    key = by or scene.people.key
     for number in range(count):
-        key = f"refund:{number}"
-        metadata = {"correlation_id": correlation_id(str(by.tenant_id), key)}
-        provider.send("refunds", {**ARGS[REFUND], "metadata": metadata})
-        make.unknown(by, REFUND, args=ARGS[REFUND], operation_key=key)
+        name = f"payment:{number}"
+        metadata = {"correlation_id": correlation_id(str(key.tenant_id), name)}
+        scene.sent_by_agents += 1
+        scene.provider.send(RESOURCES[PAYMENT], {**ARGS[PAYMENT], "metadata": metadata})
+        make.unknown(key, PAYMENT, args=ARGS[PAYMENT], operation_key=name)
+
+
+def the_other_tenant_asks(scene: Scene, line: Proxy, **changed: object) -> ApiKey:
+    """Its payments are looked up over this line; the key of an agent of its own."""
+    people = scene.people
+    Provider.objects.create(
+        tenant=people.other_tenant,
+        name=RESOURCES[PAYMENT],
+        adapter="http",
+        config=configuration(line.url, PAYMENT) | changed,
+    )
+    return make.key(make.agent(people.other_tenant, people.stranger))
 
 
 def states(of: Tenant) -> set[str]:
-    return set(Attempt.objects.filter(tenant=of).values_list("state", flat=True))
+    return set(Attempt.objects.filter(tenant=of, tool=PAYMENT).values_list("state", flat=True))
 
 
 def unknown(of: Tenant) -> int:

@@ -11,25 +11,27 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from ledger import lifecycle
-from ledger.models import Attempt, LookUp, ReviewItem
+from ledger.models import Attempt, LookUp, Operation, ReviewItem, Tenant
 from ledger.reconciliation import reconcile_once
+from ledger.rules.keys import correlation_id
 from ledger.transactions import durable
-from tests.incidents.awaiting import asked_at, lost, provider_behind_a_line, states, unknown
-from tests.support import make
+from tests.incidents.aftermath import nothing_else_went_wrong
+from tests.incidents.awaiting import lost, states, the_other_tenant_asks, unknown
+from tests.incidents.helping import asked_through_a_line, publish, query_of
+from tests.incidents.scene import OWN, Scene
 from tests.support.beside import start_command
-from tests.support.cast import Cast, cast
+from tests.support.cast import Cast
 from tests.support.processes import wait_until
-from tests.support.proxy import Honest, Reply, Request
+from tests.support.proxy import Honest, Proxy, Reply, Request
 
-RATE_PER_S, MANY, PROCESSES = 5, 30, 3
+RATE_PER_S, MANY, FEW, PROCESSES = 5, 30, 3, 3
 WITHIN_S = 90.0
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 class Noting:
@@ -37,20 +39,30 @@ class Noting:
 
     def __init__(self, *, refuses: int = -1, retry_after: int = 0) -> None:
         self.at: list[float] = []
+        self.marks: list[str] = []
         self._refuses, self._retry_after = refuses, retry_after
         self._lock = threading.Lock()
 
-    def __call__(self, _: Request, ask: Honest) -> Reply | None:
+    def __call__(self, request: Request, ask: Honest) -> Reply | None:
         with self._lock:
             number = len(self.at)
             self.at.append(time.monotonic())
+            self.marks.append(query_of(request).get("correlation_id", ""))
         if number == self._refuses:
             return Reply(429, b"{}", {"Retry-After": str(self._retry_after)})
         return ask()
 
     @property
-    def busiest_second(self) -> int:
-        return max(sum(1 for at in self.at if 0 <= at - first < 1) for first in self.at)
+    def kept_to_the_rate(self) -> bool:
+        """In every second; each process may be late with one turn it has taken."""
+        busiest = max(sum(1 for at in self.at if 0 <= at - first < 1) for first in self.at)
+        return busiest <= RATE_PER_S + 1 + PROCESSES
+
+    def last_about(self, of: Tenant) -> int:
+        """The number of the last request that asked about this tenant's work."""
+        keys = Operation.objects.filter(tenant=of).values_list("operation_key", flat=True)
+        mine = {correlation_id(str(of.pk), key) for key in keys}
+        return max(number for number, mark in enumerate(self.marks) if mark in mine)
 
 
 @contextmanager
@@ -70,22 +82,21 @@ def look_again_at_everything(people: Cast) -> None:
         durable(lambda item=item: lifecycle.recheck(item_id=item.pk, by=people.operator, why="all of them"))  # type: ignore[misc]
 
 
-def test_many_made_due_at_once_are_asked_about_at_the_providers_rate(tmp_path: Path) -> None:
-    people, noting = cast(), Noting(refuses=5, retry_after=3)
-    with provider_behind_a_line(tmp_path) as (provider, line):
-        asked_at(line.url, people.tenant, rate_per_s=RATE_PER_S)
-        lost(people.key, provider, MANY)
+def test_many_made_due_at_once_are_asked_about_at_the_providers_rate(scene: Scene) -> None:
+    people, noting = scene.people, Noting(refuses=5, retry_after=3)
+    lost(scene, MANY)
+    with asked_through_a_line(scene, rate_per_s=RATE_PER_S) as line:
         look_again_at_everything(people)
         line.fault = noting
         with reconcilers():
             wait_until(lambda: not unknown(people.tenant), within_s=WITHIN_S, what="all settled")
     assert states(people.tenant) == {"OUTCOME_CONFIRMED"}
-    # each process may be late with one turn it has taken
-    assert noting.busiest_second <= RATE_PER_S + 1 + PROCESSES
+    assert noting.kept_to_the_rate
     after_the_429 = [at - noting.at[5] for at in noting.at[6:] if at - noting.at[5] > 0.5]
     assert min(after_the_429) >= 2.5, "Retry-After is a floor for every process"
     assert Attempt.objects.filter(checks__gt=0).count() == 0, "a 429 is no look-up's result"
     assert provider_was_asked_for_each_once(noting)
+    nothing_else_went_wrong(scene)
 
 
 def provider_was_asked_for_each_once(noting: Noting) -> bool:
@@ -93,22 +104,55 @@ def provider_was_asked_for_each_once(noting: Noting) -> bool:
     return MANY < len(noting.at) <= MANY + 1 + PROCESSES
 
 
-def test_another_tenant_keeps_its_share(tmp_path: Path) -> None:
+def test_many_approved_at_once_are_sent_at_the_providers_rate(scene: Scene) -> None:
+    """By the ledger's own senders, each once."""
+    publish(scene, {OWN: {"review": "always", "approvals": 1}})
+    noting = Noting()
+    with asked_through_a_line(scene, OWN, rate_per_s=RATE_PER_S) as line:
+        for held in [scene.recorded(f"own:{number}", OWN) for number in range(MANY)]:
+            scene.approve(held)
+        line.fault = noting
+        with reconcilers():
+            wait_until(lambda: all_sent(scene), within_s=WITHIN_S, what="all sent")
+    assert noting.kept_to_the_rate
+    assert [request.method for request in line.requests] == ["POST"] * MANY
+    assert [scene.effects(f"own:{number}") for number in range(MANY)] == [1] * MANY
+    nothing_else_went_wrong(scene)
+
+
+def all_sent(scene: Scene) -> bool:
+    return Attempt.objects.filter(tenant=scene.people.tenant, state="OUTCOME_CONFIRMED").count() == MANY
+
+
+def test_two_tenants_behind_one_host_share_its_rate(scene: Scene) -> None:
+    """One clock for both; who has few to ask about does not wait for who has many."""
+    people, noting = scene.people, Noting()
+    lost(scene, MANY)
+    with asked_through_a_line(scene, rate_per_s=RATE_PER_S) as line:
+        lost(scene, FEW, by=the_other_tenant_asks(scene, line, rate_per_s=RATE_PER_S))
+        line.fault = noting
+        with reconcilers():
+            wait_until(
+                lambda: not unknown(people.tenant) + unknown(people.other_tenant),
+                within_s=WITHIN_S,
+                what="all settled",
+            )
+    assert noting.kept_to_the_rate
+    assert noting.last_about(people.other_tenant) < noting.last_about(people.tenant)
+    nothing_else_went_wrong(scene, strangers_acted=True)
+
+
+def test_another_tenant_keeps_its_share(scene: Scene) -> None:
     """Its few attempts are due last, behind a long queue for a slow provider."""
-    people = cast()
-    theirs = make.key(make.agent(people.other_tenant, people.stranger))
-    with (
-        provider_behind_a_line(tmp_path / "slow") as (slow, slow_line),
-        provider_behind_a_line(tmp_path / "quick") as (quick, quick_line),
-    ):
-        asked_at(slow_line.url, people.tenant, rate_per_s=2)
-        asked_at(quick_line.url, people.other_tenant)
-        lost(people.key, slow, 12)
-        lost(theirs, quick, 3)
+    people = scene.people
+    lost(scene, 12)
+    with asked_through_a_line(scene, rate_per_s=2), Proxy(scene.provider.url) as quick:
+        lost(scene, FEW, by=the_other_tenant_asks(scene, quick))
         passes = 0
         while unknown(people.other_tenant):
             reconcile_once(at_most=6)
             passes += 1
-        assert unknown(people.tenant) >= 12 - 2 * 6, "they did not wait for the others' queue"
+        assert unknown(people.tenant) > 0, "they did not wait for the others' queue"
         assert passes <= 2
         assert LookUp.objects.filter(tenant=people.tenant).exists()
+    nothing_else_went_wrong(scene, strangers_acted=True)

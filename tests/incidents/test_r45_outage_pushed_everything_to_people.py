@@ -8,23 +8,20 @@ cannot say. domain.md says the same.
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
-import pytest
 from django.db.models import F
 
 from ledger.models import Attempt, LookUp, Provider, ReviewItem
 from ledger.reconciliation import reconcile_once
-from ledger.rules.keys import correlation_id
 from ledger.rules.reconcile import LookedUpKind
 from ledger.transactions import database_clock
-from tests.crash.world import ARGS, REFUND
-from tests.incidents.awaiting import asked_at, lost, provider_behind_a_line, states, unknown
+from tests.incidents.aftermath import nothing_else_went_wrong
+from tests.incidents.awaiting import lost, states, unknown
+from tests.incidents.helping import asked_through_a_line
+from tests.incidents.scene import IN_PROGRESS, Scene
 from tests.support import make
-from tests.support.cast import cast
 from tests.support.proxy import down, honest
 
-pytestmark = pytest.mark.django_db
 MANY = 25
 PASSES = 12
 TWO_HOURS = timedelta(hours=2)
@@ -43,17 +40,15 @@ def hours_pass() -> None:
     ReviewItem.objects.update(due_at=F("due_at") - TWO_HOURS)
 
 
-def test_nothing_is_escalated_while_nobody_could_ask(tmp_path: Path) -> None:
-    people = cast()
-    with provider_behind_a_line(tmp_path) as (provider, line):
-        asked_at(line.url, people.tenant)
-        lost(people.key, provider, MANY)
+def test_nothing_is_escalated_while_nobody_could_ask(scene: Scene) -> None:
+    lost(scene, MANY)
+    with asked_through_a_line(scene) as line:
         line.fault = down
         for _ in range(PASSES):
             hours_pass()
             next_probe()
             reconcile_once()
-        assert states(people.tenant) == {"UNKNOWN"}
+        assert states(scene.people.tenant) == {"UNKNOWN"}
         assert Attempt.objects.filter(checks__gt=0).count() == 0
         # one at a time finds out whether it is back, however many wait
         assert len(line.requests) <= PASSES + 1
@@ -63,29 +58,23 @@ def test_nothing_is_escalated_while_nobody_could_ask(tmp_path: Path) -> None:
         next_probe()
         while reconcile_once().more:
             pass
-        assert states(people.tenant) == {"OUTCOME_CONFIRMED"}
+        assert states(scene.people.tenant) == {"OUTCOME_CONFIRMED"}
         assert Provider.objects.get(name="refunds").unavailable_since is None
-        assert provider.total_effects() == MANY
+        assert scene.all_effects() == MANY
+        nothing_else_went_wrong(scene)
 
 
-def test_what_a_reachable_provider_cannot_say_is_for_a_person(tmp_path: Path) -> None:
-    people = cast()
-    with provider_behind_a_line(tmp_path) as (provider, line):
-        asked_at(line.url, people.tenant)
-        attempt = make.unknown(people.key, REFUND, args=ARGS[REFUND])
-        limit = 20  # max_checks
-        for _ in range(limit):
-            make.looked_up(attempt, LookedUpKind.UNAVAILABLE)
-        assert unknown(people.tenant) == 1
-        provider.set_mode("in_progress")
-        provider.send("refunds", {**ARGS[REFUND], "metadata": {"correlation_id": mark(attempt)}})
-        for _ in range(limit):
-            next_probe()
-            reconcile_once()
+def test_what_a_reachable_provider_cannot_say_is_for_a_person(scene: Scene) -> None:
+    lost(scene, 1)
+    attempt = Attempt.objects.get(tenant=scene.people.tenant)
+    limit = 20  # max_checks
+    for _ in range(limit):
+        make.looked_up(attempt, LookedUpKind.UNAVAILABLE)
+    assert unknown(scene.people.tenant) == 1
+    for _ in range(limit):
+        next_probe()
+        scene.asks(IN_PROGRESS)
     attempt = make.fresh(attempt)
     assert (attempt.state, attempt.reason) == ("MANUAL_REVIEW", "unresolved")
     assert LookUp.objects.filter(answer="found").count() == limit
-
-
-def mark(attempt: Attempt) -> str:
-    return correlation_id(str(attempt.tenant_id), attempt.operation.operation_key)
+    nothing_else_went_wrong(scene)
