@@ -20,6 +20,12 @@ from tests.support.api import at_once
 
 RUNS = 25
 """Each makes four pairs at once: a hundred meetings."""
+CONSUMERS = ("shop", "books")
+
+
+def told_to_two(scene: Scene) -> None:
+    for name in CONSUMERS:
+        Destination.objects.create(tenant=scene.people.tenant, name=name, url=f"https://{name}.example/hook")
 
 
 def folds(about: Body) -> bool:
@@ -29,7 +35,7 @@ def folds(about: Body) -> bool:
     settlements = operation.settlements.count()
     told = Delivery.objects.filter(settlement__operation=operation).count()
     right = operation.outcome == outcome_of([folded(attempt) for attempt in attempts])
-    return right and settlements == operation.settlements_count and told == settlements
+    return right and settlements == operation.settlements_count and told == settlements * len(CONSUMERS)
 
 
 def meetings(scene: Scene, number: int) -> list[tuple[Body, list[Callable[[], httpx.Response]]]]:
@@ -50,7 +56,7 @@ def meetings(scene: Scene, number: int) -> list[tuple[Body, list[Callable[[], ht
 
 
 def test_the_outcome_is_the_fold_of_whatever_lands_together(scene: Scene) -> None:
-    Destination.objects.create(tenant=scene.people.tenant, name="shop", url="https://shop.example/hook")
+    told_to_two(scene)
     for number in range(RUNS):
         pairs = meetings(scene, number)
         answers = at_once([word for _, words in pairs for word in words])
@@ -59,27 +65,24 @@ def test_the_outcome_is_the_fold_of_whatever_lands_together(scene: Scene) -> Non
     nothing_else_went_wrong(scene)
 
 
-def test_an_operation_of_several_attempts_ends_as_their_fold(scene: Scene) -> None:
-    """A first attempt proven absent, its successor in flight; the late receipt of the first and the failure
-    of the second land together."""
-    Destination.objects.create(tenant=scene.people.tenant, name="shop", url="https://shop.example/hook")
+def test_an_operation_of_three_attempts_ends_as_their_fold(scene: Scene) -> None:
+    """A first attempt proven absent, a second refused, the third in flight; the late receipt of the first and
+    the failure of the third land together."""
+    told_to_two(scene)
+    declined = {"no_effect": True, "error": {"class": "declined"}}
     for number in range(5):
         first = scene.unknown(f"k{number}", how=DROP_BEFORE)
         scene.asks_until_settled()
         scene.time_passes(3600)
         second = scene.dispatched(scene.recorded(f"k{number}"), worker="w2")
-        assert second["attempt"] == 2
+        scene.report(second, "failed", worker_id="w2", retryable=True, **declined)
+        scene.time_passes(3600)
+        third = scene.dispatched(scene.recorded(f"k{number}"), worker="w3")
+        assert third["attempt"] == 3
         answers = at_once(
             [
                 partial(scene.report, first, "succeeded", result_ref=f"r-{number}"),
-                partial(
-                    scene.report,
-                    second,
-                    "failed",
-                    worker_id="w2",
-                    no_effect=True,
-                    error={"class": "declined"},
-                ),
+                partial(scene.report, third, "failed", worker_id="w3", **declined),
             ]
         )
         assert [answer.status_code for answer in answers] == [200, 200]
