@@ -28,7 +28,7 @@ from tests.support.cast import Cast
 from tests.support.processes import wait_until
 from tests.support.proxy import Honest, Proxy, Reply, Request
 
-RATE_PER_S, MANY, FEW, PROCESSES = 5, 30, 3, 3
+RATE_PER_S, SENDS_PER_S, MANY, FEW, PROCESSES = 5, 1.5, 30, 3, 3
 WITHIN_S = 90.0
 
 pytestmark = pytest.mark.slow
@@ -105,16 +105,16 @@ def provider_was_asked_for_each_once(noting: Noting) -> bool:
 
 
 def test_many_approved_at_once_are_sent_at_the_providers_rate(scene: Scene) -> None:
-    """By the ledger's own senders, each once."""
+    """By the ledger's own senders, each once. So seldom that no machine is too slow to send more often."""
     publish(scene, {OWN: {"review": "always", "approvals": 1}})
     noting = Noting()
-    with asked_through_a_line(scene, OWN, rate_per_s=RATE_PER_S) as line:
+    with asked_through_a_line(scene, OWN, rate_per_s=SENDS_PER_S) as line:
         for held in [scene.recorded(f"own:{number}", OWN) for number in range(MANY)]:
             scene.approve(held)
         line.fault = noting
         with reconcilers():
             wait_until(lambda: all_sent(scene), within_s=WITHIN_S, what="all sent")
-    assert noting.kept_to_the_rate
+    assert noting.at[-1] - noting.at[0] >= (MANY - 1 - PROCESSES) / SENDS_PER_S
     assert [request.method for request in line.requests] == ["POST"] * MANY
     assert [scene.effects(f"own:{number}") for number in range(MANY)] == [1] * MANY
     nothing_else_went_wrong(scene)
