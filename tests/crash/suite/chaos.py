@@ -70,8 +70,14 @@ class Chaos:
             self._happen(Happening(0, "press", detail=plan.insists.removeprefix("press:")))
         elif plan.insists == "cancel":
             self._happen(Happening(0, "cancel"))
-        elif not self._queue:
-            self._queue += [(scene.now, worker, plan.insists) for worker in WORKERS[: 1 + plan.seed % 2]]
+        else:
+            self._queue += [(scene.now, worker, plan.insists) for worker in self._at_hand()]
+
+    def _at_hand(self) -> list[str]:
+        """One worker or two, as the plan has it, of those that are not held and have no message waiting."""
+        free = [worker for worker in WORKERS if worker not in self._resume_at]
+        waiting = {worker for _, worker, _ in self._queue}
+        return [worker for worker in free[: 1 + self.scene.plan.seed % 2] if worker not in waiting]
 
     def _send_deliveries(self) -> None:
         """The deliverer's pass: at a hint, and regularly, as it would be without one; by another worker while
