@@ -14,7 +14,7 @@ from ledger.lifecycle.escalating import escalate_before_key_window_closes
 from ledger.lifecycle.finding_many import PLAIN, Answered, confirm_plain
 from ledger.lifecycle.findings import apply_answer
 from ledger.lifecycle.intents import record_intent
-from ledger.lifecycle.leave import give_leave, give_leave_to_ledger
+from ledger.lifecycle.leave import give_leave, give_leave_to_ledger, leave_still_holds
 from ledger.lifecycle.offers import Offer, offers_for
 from ledger.lifecycle.outcomes import (
     declare_worker_dead,
@@ -117,6 +117,7 @@ __all__ = [
     "items_in_hand",
     "join_late",
     "keep_waiting",
+    "leave_still_holds",
     "note",
     "note_parked",
     "offers_for",

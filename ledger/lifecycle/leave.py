@@ -54,6 +54,9 @@ class _Ask:
     in_force: InForce
 
 
+Answer = Callable[[_Ask], LeaveGiven | LeaveRefused]
+
+
 def give_leave(
     *, key: ApiKey, attempt_id: str, worker_id: str, leave_id: str, args_hash: str
 ) -> LeaveGiven | LeaveRefused:
@@ -78,6 +81,13 @@ def give_leave_to_ledger(*, attempt_id: str, worker_id: str, leave_id: str) -> L
     return answer
 
 
+def leave_still_holds(*, attempt_id: str, worker_id: str, leave_id: str) -> LeaveGiven | LeaveRefused:
+    """Does the leave that this life of the ledger was given for exactly this attempt hold? It opens nothing:
+    what has taken the attempt's place meanwhile is another send, which this life has not read."""
+    asker = ledger_asks(worker_id=worker_id, leave_id=leave_id)
+    return _leave(attempt_id, asker, otherwise=_over)[1]
+
+
 def wait_for_a_better_time(case: Case, attempt: Attempt, *, soon: bool = False) -> None:
     """Put off the next try of the ledger to send this; the longer it waits, the rarer it is tried. `soon`: a
     look-up is on its way."""
@@ -88,7 +98,10 @@ def wait_for_a_better_time(case: Case, attempt: Attempt, *, soon: bool = False) 
     case.change(attempt, send_again_at=max(again_at, attempt.send_again_at or again_at))
 
 
-def _leave(attempt_id: str, asker: Asker) -> tuple[_Ask, LeaveGiven | LeaveRefused]:
+def _leave(
+    attempt_id: str, asker: Asker, *, otherwise: Answer | None = None
+) -> tuple[_Ask, LeaveGiven | LeaveRefused]:
+    """The same life is answered again; `otherwise` answers every other one, as a first ask unless given."""
     with locked_attempt(attempt_id, tenant_id=asker.tenant_id, actor=asker.actor) as (case, asked):
         attempt = case.speaker(asked)
         lock_accounts(case.operation.run_id)
@@ -96,7 +109,7 @@ def _leave(attempt_id: str, asker: Asker) -> tuple[_Ask, LeaveGiven | LeaveRefus
         hold_authority(attempt, asker.key)
         keys, case.now = asker.keys(attempt), database_clock()
         ask = _Ask(case, attempt, asker, keys, rule_in_force(attempt.tenant_id, attempt.tool))
-        return ask, _again(ask) if _is_same_life(ask) else _first(ask)
+        return ask, _again(ask) if _is_same_life(ask) else (otherwise or _first)(ask)
 
 
 def _first(ask: _Ask) -> LeaveGiven | LeaveRefused:
@@ -109,6 +122,11 @@ def _first(ask: _Ask) -> LeaveGiven | LeaveRefused:
     sent = _dispatch(ask)
     fault_point("leave.before_commit")
     return LeaveGiven(sent, ask.case.operation, replayed=False)
+
+
+def _over(ask: _Ask) -> LeaveRefused:
+    """The lease ran out, or another attempt answers for this one: nothing that waiting would mend."""
+    return _refused(ask, LeaveProblem.ILLEGAL_TRANSITION)
 
 
 def _is_same_life(ask: _Ask) -> bool:

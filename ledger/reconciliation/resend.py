@@ -2,7 +2,7 @@
 
 1. An attempt that an agent would be told to dispatch is picked, and its provider is made ready.
 2. Leave is asked for through the one door, and committed.
-3. Leave is asked for again right before sending: the lease and authority at the database's clock.
+3. Right before sending it is asked whether leave holds: the lease and authority at the database's clock.
 4. The request is sent once, outside any transaction.
 5. What its answer proves is recorded, and judged like an agent's report.
 
@@ -25,6 +25,7 @@ from ledger.lifecycle import (
     OutcomeReport,
     give_leave_to_ledger,
     keep_waiting,
+    leave_still_holds,
     record_own_outcome,
 )
 from ledger.models import Attempt, Provider
@@ -152,7 +153,7 @@ def _leave(attempt_id: str, worker_id: str, life: str) -> LeaveGiven | LeaveRefu
 
 def _send(sent: Attempt, way: _Way, life: str) -> SendAnswer:
     """Send once, if leave still holds; whatever is not certain is unknown."""
-    again = durable(lambda: _leave(sent.pk, sent.worker_id, life))
+    again = durable(lambda: leave_still_holds(attempt_id=sent.pk, worker_id=sent.worker_id, leave_id=life))
     if isinstance(again, LeaveRefused):
         why = ", ".join(again.reasons) or again.problem
         return SendAnswer(kind=SentKind.NOT_SENT, detail=f"Leave did not hold until it was sent: {why}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+import pytest
+
 from ledger.lifecycle import LeaveProblem, LeaveRefused
 from ledger.models import Attempt, Event, Provider
-from ledger.reconciliation import SendReport, send_once
+from ledger.reconciliation import SendReport, resend, send_once
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
 from tests.support import make
@@ -97,3 +100,13 @@ def history(attempt: Attempt) -> list[tuple[str, str]]:
 def events(attempt: Attempt, kind: str = "") -> list[Event]:
     found = attempt.operation.events.order_by("sequence")
     return list(found.filter(kind=kind) if kind else found)
+
+
+def between(monkeypatch: pytest.MonkeyPatch, point: str, happens: Callable[[], object]) -> None:
+    """Let something happen while the sender is at this point."""
+
+    def at(name: str) -> None:
+        if name == point:
+            happens()
+
+    monkeypatch.setattr(resend, "fault_point", at)

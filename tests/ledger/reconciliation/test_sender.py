@@ -15,23 +15,13 @@ from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, resend, sweep_once
 from ledger.rules.directive import Directive
 from ledger.transactions import database_clock, durable, monotonic_s
-from tests.ledger.reconciliation.desk import REFUND, Desk, events, history
+from tests.ledger.reconciliation.desk import REFUND, Desk, between, events, history
 from tests.support import make
 from tests.support.processes import wait_until
 
 
 def newest(attempt: Attempt) -> Attempt:
     return make.fresh(attempt.operation.attempts.latest("number"))
-
-
-def between(monkeypatch: pytest.MonkeyPatch, point: str, happens: Callable[[], object]) -> None:
-    """Let something happen while the sender is at this point."""
-
-    def at(name: str) -> None:
-        if name == point:
-            happens()
-
-    monkeypatch.setattr(resend, "fault_point", at)
 
 
 def revoke(desk: Desk) -> None:
