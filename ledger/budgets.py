@@ -152,7 +152,7 @@ def enter_move(
     books: Books,
 ) -> tuple[str, ...]:
     """Write what this move means for the run's account. `rule`: the one that a send would be under now.
-    `actual`: what was reported as used; of units that are no part of the cost `enter_usage` counts it.
+    `actual`: what was reported as used; what is no part of the cost `enter_further_usage` counts.
     Returns the units that passed their limit by it.
     """
     require_transaction()
@@ -168,10 +168,25 @@ def enter_usage(run: Run, *, usage_id: str, amounts: Units, now: datetime) -> tu
     """Count usage once per `usage_id`. Returns the units that passed their limit by it; None where it was
     counted before."""
     require_transaction()
-    amounts = {unit: amount for unit, amount in amounts.items() if amount}
     accounts = _locked(run.pk)
     if BudgetEntry.objects.filter(account__run=run, usage_id=usage_id).exists():
         return None
+    return _count(run, accounts, usage_id, amounts, now)
+
+
+def enter_further_usage(run: Run, *, usage_id: str, amounts: Units, now: datetime) -> tuple[str, ...]:
+    """Count usage once per `usage_id` and unit: those units that it named before are left as they are.
+    Returns the units that passed their limit by it."""
+    require_transaction()
+    accounts, counted = _locked(run.pk), counted_usage(run, usage_id)
+    further = {unit: amount for unit, amount in amounts.items() if unit not in counted}
+    return _count(run, accounts, usage_id, further, now)
+
+
+def _count(
+    run: Run, accounts: dict[str, BudgetAccount], usage_id: str, amounts: Units, now: datetime
+) -> tuple[str, ...]:
+    amounts = {unit: amount for unit, amount in amounts.items() if amount}
     over_before = _overrun(accounts)
     _open_unnamed(run.tenant_id, run.pk, accounts, amounts)
     for unit, amount in sorted(amounts.items()):

@@ -67,7 +67,8 @@ def apply_outcome(
     follows = _judged(case, attempt, key, heard, report)
     _keep_evidence(case, attempt, report, trusted=not _is_revoked(key))
     _apply(case, attempt, follows, report)
-    count_usage_of(case, attempt, report.usage)
+    if not _is_revoked(key):
+        count_usage_of(case, attempt, report.usage)
     return OutcomeAnswer(standing_in(case, attempt), evidence_only=_settled_nothing(follows), replayed=False)
 
 

@@ -92,15 +92,15 @@ def record_run_checkpoint(
 
 
 def count_usage_of(case: Case, attempt: Attempt, usage: Units) -> None:
-    """What an outcome reports beside the cost of the send itself, once per attempt; the actual of the cost is
-    posted with the confirmation."""
+    """What an outcome reports beside the cost of the send itself, once per attempt and unit; the actual of
+    the cost is posted with the confirmation."""
     run = case.operation.run
     if run is None or not usage:
         return
     cost = budgets.cost_of_attempt(attempt, rule_now(attempt))
     amounts = {unit: used for unit, used in usage.items() if used and unit not in cost}
     if amounts:
-        overrun = budgets.enter_usage(
+        overrun = budgets.enter_further_usage(
             run, usage_id=f"{OF_ATTEMPT}{attempt.pk}", amounts=amounts, now=case.now
         )
         if overrun:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ledger import lifecycle
-from ledger.models import Attempt, BudgetAccount, BudgetEntry
+from ledger.models import ApiKey, Attempt, BudgetAccount, BudgetEntry, Event
 from ledger.queries.invariants import findings
 from ledger.rules.amounts import Amount
 from ledger.rules.canonical import canonical_bytes
@@ -67,6 +67,35 @@ def test_a_look_up_that_finds_it_posts_what_the_agent_said_it_was(people: Cast) 
     assert make.looked_up(attempt, LookedUpKind.FOUND, FOUND).state == "OUTCOME_CONFIRMED"
     assert account() == (0, Decimal("59.99"))
     assert BudgetAccount.objects.get(unit="USD").spent == Decimal("0.30")
+
+
+def spent(unit: str) -> Amount:
+    assert list(findings()) == []
+    amount: Amount = BudgetAccount.objects.get(unit=unit).spent
+    return amount
+
+
+def test_each_unit_that_outcomes_name_is_counted_once(people: Cast) -> None:
+    attempt = make.send(people.key, recorded(people, 60))
+    make.reported(people.key, attempt, "unknown", usage={"tokens": 5})
+    last = {"tokens": 5, "USD": Decimal("40.01")}
+    for message in ("done", "done, as said"):
+        make.reported(people.key, attempt, "succeeded", result_ref="ch_1", usage=last, message=message)
+    assert (spent("tokens"), spent("USD"), account()) == (5, Decimal("40.01"), (0, 60))
+    (told,) = Event.objects.filter(kind="budget.overrun")
+    assert told.data["units"] == ["USD"], "the run limits money and names none of it"
+
+
+def test_what_a_revoked_key_says_it_used_is_not_counted(people: Cast) -> None:
+    """Whoever has a leaked key would else use up the run."""
+    attempt = make.send(people.key, recorded(people, 60))
+    ApiKey.objects.filter(pk=people.key.pk).update(revoked_at=database_clock())
+    usage = {"tokens": 1_000_000, "USD": Decimal("0.30")}
+    assert make.reported(people.key, attempt, "succeeded", result_ref="ch_1", usage=usage).state == "UNKNOWN"
+    assert (spent("tokens"), BudgetAccount.objects.filter(unit="USD").exists()) == (0, False)
+    other = make.key(people.agent)
+    make.reported(other, attempt, "succeeded", result_ref="ch_1", usage={"tokens": 7})
+    assert (spent("tokens"), account()) == (7, (0, 60))
 
 
 def test_a_late_receipt_changes_no_account(people: Cast) -> None:
