@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection
+from django.db.models import Q
 
 from ledger.approvals import approval_facts
 from ledger.budgets import why_short
@@ -27,6 +28,7 @@ from ledger.rules.authority import (
 )
 from ledger.rules.key_window import KeyWindow, key_window
 from ledger.rules.policy import Rule, target_of
+from ledger.rules.states import State
 from ledger.transactions import remembered, require_transaction
 
 
@@ -96,9 +98,20 @@ def facts_then(attempt: Attempt, *, with_approval: bool, after_absent: bool = Fa
         expires_at=attempt.expires_at,
         with_approval=with_approval,
         resend=attempt.was_sent,
-        absent_by_lookup=attempt.absent_by_lookup or after_absent,
+        absent_by_lookup=attempt.absent_by_lookup or after_absent or _repeats_unproven(attempt),
         key_window_ends_at=key_window_ends_at(attempt, rule),
     )
+
+
+def _repeats_unproven(attempt: Attempt) -> bool:
+    """Was an earlier send replaced of which nothing but an *absent* said that it had no effect, or nothing at
+    all? Whatever is proven of later ones, its effect is the one that would happen twice."""
+    if attempt.number == 1:
+        return False
+    replaced = attempt.operation.attempts.filter(number__lt=attempt.number, state=State.SUPERSEDED)
+    unproven = Q(failure="") | Q(absent_by_lookup=True) | Q(success_reported=True) | Q(positive_evidence=True)
+    sent = Q(dispatched_at__isnull=False) | Q(maybe_sent=True)
+    return replaced.filter(sent, unproven).exists()
 
 
 def facts_now(

@@ -68,9 +68,9 @@ def as_told(reasons: Iterable[Reason]) -> dict[str, list[str]]:
 class Then:
     """What the attempt says about itself, and which send of it is asked for.
 
-    `resend`: an attempt of the operation was sent before. `absent_by_lookup`: that it had no effect rests on
-    a look-up's *absent*. `key_window_ends_at`: first send with its key + `key_ttl_s`; None before the first
-    send.
+    `resend`: an attempt of the operation was sent before. `absent_by_lookup`: that it had no effect, or that
+    one it replaced had none, rests on a look-up's *absent* or on nothing. `key_window_ends_at`: first send
+    with its key + `key_ttl_s`; None before the first send.
     """
 
     tool: str

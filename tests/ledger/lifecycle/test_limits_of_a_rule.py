@@ -8,6 +8,7 @@ from typing import Any
 import pgtrigger
 import pytest
 
+from ledger import lifecycle
 from ledger.lifecycle import LeaveRefused, extend_lease
 from ledger.lifecycle.timers import end_wait_for_agent
 from ledger.models import Attempt
@@ -21,6 +22,9 @@ pytestmark = pytest.mark.django_db
 SEND = "limited.send"
 RULE: dict[str, Any] = {"effect": "write", "idempotent": True, "key_ttl_s": 3_600, "provider": "bank"}
 REFUSED: dict[str, Any] = {"no_effect": True, "error_class": "refused", "retryable": True}
+NO_LOOK_UP: dict[str, Any] = {"effect": "write", "idempotent": True, "key_ttl_s": 3_600}
+NO_KEYS: dict[str, Any] = {"effect": "write"}
+NOBODY_THERE: dict[str, Any] = {**REFUSED, "error_class": "not_connected"}
 
 
 @pytest.fixture
@@ -29,7 +33,11 @@ def people() -> Cast:
 
 
 def recorded(people: Cast, *, expires_in_s: float | None = None, **changed: Any) -> Attempt:
-    make.policy(people.tenant, by=people.admin, tools={SEND: {**RULE, **changed}})
+    return recorded_under(people, {**RULE, **changed}, expires_in_s=expires_in_s)
+
+
+def recorded_under(people: Cast, rule: dict[str, Any], *, expires_in_s: float | None = None) -> Attempt:
+    make.policy(people.tenant, by=people.admin, tools={SEND: rule})
     expires_at = database_clock() + timedelta(seconds=expires_in_s) if expires_in_s else None
     return make.recorded(people.key, SEND, args={"n": 1}, expires_at=expires_at)
 
@@ -68,6 +76,62 @@ def test_inside_the_key_window_it_is_sent_again_with_the_same_key(people: Cast) 
     assert (again.number, again.generation) == (2, attempt.generation)
     assert again.idempotency_key == attempt.idempotency_key
     assert again.key_first_sent_at == attempt.key_first_sent_at
+
+
+def not_connected(people: Cast, attempt: Attempt) -> Attempt:
+    """Sent, and it never got there: its agent knows that, and its back-off is over."""
+    attempt = make.reported(people.key, make.send(people.key, attempt), "failed", **NOBODY_THERE)
+    assert attempt.state == "FAILED_RETRYABLE"
+    long_ago(attempt, send_again_at=None)
+    return attempt
+
+
+def approved(people: Cast, attempt: Attempt) -> Attempt:
+    item = make.item_of(attempt).pk
+    durable(lambda: lifecycle.approve(item_id=item, by=people.approver, why="checked"))
+    return make.fresh(attempt)
+
+
+def to_the_desk(people: Cast, attempt: Attempt) -> tuple[str, str]:
+    assert isinstance(make.ask_leave(people.key, attempt), LeaveRefused)
+    attempt = make.fresh(attempt)
+    return attempt.state, attempt.reason
+
+
+def test_what_follows_an_absent_rests_on_it_too(people: Cast) -> None:
+    """That the second did not get there says nothing of the first, which only a look-up did not find."""
+    attempt = not_connected(people, proven_absent(people, recorded(people)))
+    again = not_connected(people, attempt)
+    assert (again.number, again.idempotency_key) == (3, attempt.idempotency_key), "inside the key window"
+    with pgtrigger.ignore():  # the first send's time is set once: here an hour passes
+        long_ago(again, key_first_sent_at=database_clock() - timedelta(seconds=3_600))
+    assert to_the_desk(people, again) == ("MANUAL_REVIEW", "key_window_over")
+
+
+@pytest.mark.parametrize("rule", [NO_LOOK_UP, NO_KEYS], ids=["keys", "no_keys"])
+def test_an_approval_out_of_doubt_is_spent_where_nobody_was_there(people: Cast, rule: dict[str, Any]) -> None:
+    """Only the provider's key still protects what was approved; without one a person is asked again."""
+    first = make.reported(people.key, make.send(people.key, recorded_under(people, rule)), "unknown")
+    again = not_connected(people, approved(people, make.looked_up(first, LookedUpKind.NO_LOOKUP)))
+    if rule is NO_KEYS:
+        assert to_the_desk(people, again) == ("MANUAL_REVIEW", "key_window_over")
+        again = approved(people, again)
+    assert make.send(people.key, again).number == 3
+
+
+def test_what_never_got_there_needs_nobody(people: Cast) -> None:
+    attempt = recorded_under(people, NO_KEYS)
+    for number in (1, 2, 3):
+        attempt = not_connected(people, attempt)
+        assert attempt.number == number
+
+
+def test_what_people_see_first_they_see_before_each_send(people: Cast) -> None:
+    attempt = recorded_under(people, {**NO_LOOK_UP, "review": "always"})
+    for number in (1, 2, 3):
+        attempt = not_connected(people, approved(people, attempt))
+        assert attempt.number == number
+        assert to_the_desk(people, attempt) == ("MANUAL_REVIEW", "approval_required")
 
 
 def test_the_lease_of_a_repeated_send_ends_with_the_key_window(people: Cast) -> None:

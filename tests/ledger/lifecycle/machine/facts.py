@@ -118,7 +118,7 @@ def _settle(op: Operation, a: Tried, said: Said, follows: str) -> None:
         a.reason = ""
     elif follows == "retryable":
         op.go(a, "FAILED_RETRYABLE")
-        a.by_absent = False
+        a.by_absent, a.proven = False, True
     elif follows == "lose":
         op.lose(a)
 

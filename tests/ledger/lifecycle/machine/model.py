@@ -65,6 +65,7 @@ class Tried:
     last_answer: str = ""
     seen_there: bool = False  # the last answer showed it, done or under way
     by_absent: bool = False
+    proven: bool = False  # its agent knew that nothing had happened
     resting: bool = False
     votes: dict[str, int] = field(default_factory=dict)  # who, under which change of the rule
     approval: Approval | None = None
@@ -75,6 +76,12 @@ class Tried:
     @property
     def sent(self) -> bool:
         return self.dispatched or self.maybe_sent
+
+    @property
+    def doubtful(self) -> bool:
+        """Replaced, although it may have happened."""
+        certain = self.proven and not (self.by_absent or self.said_success or self.positive)
+        return self.state == "SUPERSEDED" and self.sent and not certain
 
     @property
     def held(self) -> bool:
@@ -130,6 +137,12 @@ class Operation:
 
     def another_maybe_sent(self, than: Tried) -> bool:
         return any(a.maybe_sent and a is not than and (a.state in ASKED or a.conflict) for a in self.tried)
+
+    def ancestry(self, of: Tried) -> Iterator[Tried]:
+        """It and what it descends from."""
+        yield of
+        if of.parent is not None:
+            yield from self.ancestry(self.tried[of.parent - 1])
 
     def line(self, of: Tried) -> Iterator[Tried]:
         numbers = {of.number}
@@ -314,7 +327,7 @@ class Operation:
         a = self.speaker(asked)
         if not self._may_be_asked_for(a) or not self._follow_rule(a):
             return None
-        if a.state == "FAILED_RETRYABLE" and a.ever_held:
+        if a.state == "FAILED_RETRYABLE" and any(a.ever_held for a in self.ancestry(a)):
             self.to_review(a, "")
         if a.held or not self._allowed(a):
             return None
@@ -349,7 +362,8 @@ class Operation:
             enough = approval is not None and len(approval.voters) >= self.tool.approvals
             return open_ and left and enough and approval is not None and approval.since == world.since
         changed = world.rule not in ("none", a.rule)
-        unprotected = a.dispatched and a.by_absent and not self.tool.idempotent and not self.tool.read
+        doubtful = a.by_absent or any(b.doubtful for b in self.tried if b.number < a.number)
+        unprotected = a.dispatched and doubtful and not self.tool.idempotent and not self.tool.read
         used_up = self.sends() >= self.tool.max_attempts
         if a.state == "FAILED_RETRYABLE" and (changed or unprotected or used_up):
             self.to_review(a, "")
