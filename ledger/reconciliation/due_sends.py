@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from functools import partial, reduce
 from operator import or_
@@ -23,7 +23,13 @@ def due_sends(*, at_most: int) -> list[str]:
     if not tools:
         return []
     with one_reading():
-        return [attempt.pk for attempt in _waiting(tools)[:at_most] if _is_for_the_ledger(attempt)]
+        due = _waiting(tools)
+        of_the_ledger = [_of_kind(one) for one in _one_of_each_kind(due) if _is_for_the_ledger(one)]
+        if not of_the_ledger:
+            return []
+        ours = due.filter(reduce(or_, of_the_ledger))
+        by_waiting = ours.order_by(Coalesce("send_again_at", "entered_state_at"))
+        return list(by_waiting.values_list("pk", flat=True)[:at_most])
 
 
 def put_off(rests: Mapping[str, float]) -> None:
@@ -39,13 +45,30 @@ def _waiting(tools: dict[int, frozenset[str]]) -> QuerySet[Attempt]:
         attempt=OuterRef("pk"), used_at=None, voided_at=None, expires_at__gt=now
     )
     waits = Q(start_by__isnull=False, state__in=sorted(WAITS_FOR_AGENT))
-    due = Attempt.objects.filter(
+    return Attempt.objects.filter(
         waits | (Q(state__in=sorted(OPEN_QUESTION)) & Exists(approved)),
         Q(send_again_at=None) | Q(send_again_at__lte=now),
         reduce(or_, (_of_tenant(tenant_id, globs) for tenant_id, globs in tools.items())),
     )
-    by_waiting = due.order_by(Coalesce("send_again_at", "entered_state_at"))
-    return by_waiting.select_related("policy").defer("args", "args_bytes")
+
+
+_KEEPS_ITS_OWN = Q(held_at__isnull=False, dispatched_at__isnull=True, maybe_sent=False)
+"""As `policies.rule_of_next_send` has it: ever held, and not sent yet."""
+
+
+def _one_of_each_kind(due: QuerySet[Attempt]) -> Iterator[Attempt]:
+    """Who sends is decided by tool, rule, and whether it was ever held and is not sent yet. What agents send
+    is so left out by kinds: however much of it waits, it takes no place of what the ledger sends."""
+    kind = ("tenant_id", "tool", "policy_id")
+    for alike in (due.filter(_KEEPS_ITS_OWN), due.exclude(_KEEPS_ITS_OWN)):
+        one_of_each = alike.order_by(*kind).distinct(*kind)
+        yield from one_of_each.select_related("policy").defer("args", "args_bytes")
+
+
+def _of_kind(attempt: Attempt) -> Q:
+    keeps_its_own = attempt.held_at is not None and not attempt.was_sent
+    alike = Q(tenant_id=attempt.tenant_id, tool=attempt.tool, policy_id=attempt.policy_id)
+    return alike & (_KEEPS_ITS_OWN if keeps_its_own else ~_KEEPS_ITS_OWN)
 
 
 def _of_tenant(tenant_id: int, globs: frozenset[str]) -> Q:

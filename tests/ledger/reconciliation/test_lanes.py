@@ -6,12 +6,15 @@ from datetime import timedelta
 
 import pytest
 
+from ledger import lifecycle
 from ledger.models import Attempt, Provider
+from ledger.reconciliation import resend
 from ledger.reconciliation.claims import AWAY_AFTER, LOOK_UP_LEASE, claim_in, due_lanes
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.reconcile import LookedUpKind
-from ledger.transactions import database_clock
+from ledger.transactions import database_clock, durable
+from tests.ledger.reconciliation.desk import OWN, Desk
 from tests.support import make
 from tests.support.cast import Cast, cast
 
@@ -154,3 +157,25 @@ def test_who_wants_to_be_left_alone_is_left_alone_by_all(people: Cast) -> None:
     SharedTurns().hold("host PROVIDER_KEY", 30.0)
     SharedTurns().hold("host PROVIDER_KEY", 1.0)
     assert 20 < SharedTurns().next_in_s("host PROVIDER_KEY") <= 30
+
+
+def test_what_agents_send_takes_no_place_of_what_the_ledger_sends(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agents are down, and it was there first: by an exact name, by a rule of before, and approved."""
+    agents, manual = {**OWN, "executor": "agent"}, "refund.manual"
+    held = {**agents, "review": "always"}
+    make.policy(desk.people.tenant, tools={"refund.*": OWN, manual: agents, "refund.held": held})
+    for _ in range(2):
+        make.recorded(desk.people.key, manual, args={})
+    former = make.recorded(desk.people.key, "refund.former", args={})
+    approved = make.recorded(desk.people.key, "refund.held", args={})
+    item = make.item_of(approved).pk
+    durable(lambda: lifecycle.approve(item_id=item, by=desk.people.approver, why="checked"))
+    tools = {"refund.*": OWN, manual: agents, "refund.former": agents, "refund.held": held}
+    make.policy(desk.people.tenant, tools=tools)
+    attempt = desk.posted()
+    monkeypatch.setattr(resend, "LOOKED_AT", 1)
+    assert desk.sends().sent == 1
+    assert make.fresh(attempt).state == "OUTCOME_CONFIRMED"
+    assert {make.fresh(one).state for one in (former, approved)} == {"INTENT_RECORDED"}
