@@ -204,6 +204,11 @@ def remaining_s(at_most: float | None = None, error: type[Exception] = NoAnswer)
     return remaining if at_most is None else min(remaining, at_most)
 
 
+def is_time_left() -> bool:
+    """Is there any for everything that is sent?"""
+    return time.monotonic() < _ends_at.get()
+
+
 class Speaks(Protocol):
     """A client of whatever protocol, by the connection it has; None before it is there."""
 
@@ -214,9 +219,9 @@ class Speaks(Protocol):
 @contextmanager
 def cut_off_in_time() -> Iterator[list[Speaks]]:
     """However slowly the other side drips: the connections of the clients that are put into this list end
-    when the time for everything does."""
+    when the time for everything does. Raises OutOfTime before anybody is asked."""
     clients: list[Speaks] = []
-    timer = threading.Timer(remaining_s(TOTAL_S), lambda: _cut_off(clients))
+    timer = threading.Timer(remaining_s(TOTAL_S, OutOfTime), lambda: _cut_off(clients))
     timer.daemon = True
     timer.start()
     try:

@@ -32,6 +32,7 @@ from ledger.dialling import (
     checked_addresses,
     checked_literal,
     first_that_answers,
+    is_time_left,
     private_nets,
     remaining_s,
     unencrypted_allowed,
@@ -49,6 +50,7 @@ __all__ = [
     "allowed_address",
     "check_address",
     "close_connections",
+    "is_time_left",
     "request",
 ]
 

@@ -28,6 +28,7 @@ from ledger.providers.reading import (
     as_word,
     comparable,
     content_of,
+    further,
     next_in,
     no_answer,
     state_of,
@@ -85,7 +86,8 @@ class HttpAdapter:
         while url:
             if url in asked or len(asked) >= self._configuration.max_pages:
                 raise Endless("its pages go in a circle" if url in asked else "it has too many pages")
-            page = self._reader.get(url, headers)
+            with further(len(asked)):
+                page = self._reader.get(url, headers)
             if page.status in self._configuration.absent_status and not asked:
                 return
             self._reader.check_ok(page.status)

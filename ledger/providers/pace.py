@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from ledger.dialling import OutOfTime, remaining_s
+
 _lock = threading.Lock()
 _free_at: dict[str, float] = {}
 
@@ -24,8 +26,9 @@ LONGEST_HOLD_S = 30.0
 class Turns(Protocol):
     """Whose turn it is, by name: of a host, and of an account that wants to be left alone."""
 
-    def take(self, name: str, spacing_s: float) -> float:
-        """Take the next turn, the one after it is so much later; seconds until it comes."""
+    def take(self, name: str, spacing_s: float, within_s: float) -> float | None:
+        """Take the next turn, the one after it is so much later; seconds until it comes. None, and nothing
+        is taken, where it does not come in time."""
 
     def next_in_s(self, *names: str) -> float:
         """Seconds until it is the turn of all of these; 0 where it is now."""
@@ -37,10 +40,12 @@ class Turns(Protocol):
 class TurnsOfThisProcess:
     """The clocks of this process alone."""
 
-    def take(self, name: str, spacing_s: float) -> float:
+    def take(self, name: str, spacing_s: float, within_s: float) -> float | None:
         with _lock:
             now = time.monotonic()
             turn = max(now, _free_at.get(name, 0.0))
+            if turn - now > within_s:
+                return None
             _free_at[name] = turn + spacing_s
             return turn - now
 
@@ -67,8 +72,11 @@ def shared(turns: Turns) -> Iterator[None]:
 
 
 def pace(host: str, rate_per_s: float) -> bool:
-    """Wait for this host's next turn. Was there anything to wait for?"""
-    wait_s = _turns.get().take(host, 1 / rate_per_s)
+    """Wait for this host's next turn. Was there anything to wait for? Raises OutOfTime at once where it comes
+    after the time there is for everything, and leaves it to others."""
+    wait_s = _turns.get().take(host, 1 / rate_per_s, remaining_s(error=OutOfTime))
+    if wait_s is None:
+        raise OutOfTime("its next turn comes after the time for the whole request")
     time.sleep(wait_s)
     return wait_s > 0
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -51,7 +52,8 @@ class CredentialRefused(Unreadable):
 
 
 class Endless(Unreadable):
-    """The provider answers page after page, and the last one is not reached: a circle, or too many."""
+    """The provider answers page after page, and the last one is not reached: a circle, or too many for the
+    number or the time allowed."""
 
 
 class TooLong(Unreadable):
@@ -94,8 +96,8 @@ class Reader:
     def ask(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None = None
     ) -> http.Response:
-        """One request at its turn. Raises NotNow, AddressRefused or NotConnected (nothing was sent), or
-        NoAnswer."""
+        """One request at its turn. Raises NotNow, AddressRefused or NotConnected (nothing was sent, OutOfTime
+        among them where its turn comes too late), or NoAnswer."""
         host, account = self._whose(url)
         _check_not_held(account)
         if pace(host, self.rate_per_s):
@@ -144,6 +146,18 @@ def asked_too_often(answer: http.Response) -> bool:
     if answer.status == 403:
         return "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
     return answer.status == 429
+
+
+@contextmanager
+def further(pages_read: int) -> Iterator[None]:
+    """Ask for what comes after so many pages. Raises Endless where that takes more time than there is: who
+    answered that much is there, and would be asked for as much again in vain."""
+    try:
+        yield
+    except (http.NotConnected, http.NoAnswer) as why:
+        if pages_read and (isinstance(why, http.OutOfTime) or not http.is_time_left()):
+            raise Endless(f"it has more than could be read in time, {pages_read} pages") from why
+        raise
 
 
 def _check_not_held(account: str) -> None:

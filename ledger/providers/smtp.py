@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from ledger.dialling import OutOfTime
 from ledger.providers.base import Question, SendAnswer, SentKind
 from ledger.providers.mail_bounces import refused_recipients
 from ledger.providers.mail_configuration import (
@@ -22,7 +23,7 @@ from ledger.providers.mail_imap import ImapSource
 from ledger.providers.mail_message import Mail, as_bytes, differs_in, header, mail_of, parsed
 from ledger.providers.mail_sources import MaildirSource, MailSource, StoredMail
 from ledger.providers.pace import held_for_s, pace
-from ledger.providers.reading import LONGEST_WORD, NO_ANSWER, NO_CREDENTIAL, absent, no_answer
+from ledger.providers.reading import LONGEST_WORD, NO_ANSWER, NO_CREDENTIAL, absent, no_answer, not_answered
 from ledger.providers.smtp_submission import submit
 from ledger.providers.templates import Unaskable
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
@@ -123,7 +124,10 @@ class SendingMailAdapter(MailAdapter):
             content = as_bytes(mail, call.first_sent_at)
         except Unaskable as why:
             return SendAnswer(kind=SentKind.REFUSED, error_class="validation", detail=f"Not sent: {why}")
-        pace(self._server.host, self._configuration.rate_per_s)
+        try:
+            pace(self._server.host, self._configuration.rate_per_s)
+        except OutOfTime as why:
+            return not_answered(why)
         return submit(self._server, mail, content, our_name=self._configuration.domain)
 
 

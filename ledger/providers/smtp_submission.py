@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from ledger.dialling import (
     AddressRefused,
     NotConnected,
+    OutOfTime,
     Speaks,
     cut_off_in_time,
     dial,
@@ -69,7 +70,7 @@ def submit(server: Server, mail: Mail, content: bytes, *, our_name: str) -> Send
             return _hand_over(smtp, mail, content)
     except _Proven as proven:
         return proven.answer
-    except AddressRefused as why:
+    except (AddressRefused, OutOfTime) as why:
         return SendAnswer(kind=SentKind.NOT_SENT, detail=str(why))
     except (NotConnected, smtplib.SMTPException, OSError, ValueError) as why:
         return _not_sent(f"no mail was handed over: {why}")

@@ -27,6 +27,7 @@ from ledger.providers.reading import (
     as_word,
     comparable,
     content_of,
+    further,
     no_answer,
     unknown_words,
 )
@@ -115,8 +116,9 @@ class StripeAdapter:
         """Every object to the last page; Endless when the last is not reached."""
         size = self._configuration.page_size or USUAL_PAGE[kind]
         after, seen = "", set[str]()
-        for _ in range(self._configuration.max_pages):
-            things, more, size = self._page(self._query(kind, question, after), kind, size)
+        for pages_read in range(self._configuration.max_pages):
+            with further(pages_read):
+                things, more, size = self._page(self._query(kind, question, after), kind, size)
             for thing in things:
                 if thing["id"] in seen:
                     raise Endless("its pages go in a circle")

@@ -109,8 +109,8 @@ class TurnsByErrand:
     def __init__(self, threads: Threads[_T], turns: Turns) -> None:
         self._threads, self._turns = threads, turns
 
-    def take(self, name: str, spacing_s: float) -> float:
-        return self._threads.send_on(partial(self._turns.take, name, spacing_s))
+    def take(self, name: str, spacing_s: float, within_s: float) -> float | None:
+        return self._threads.send_on(partial(self._turns.take, name, spacing_s, within_s))
 
     def next_in_s(self, *names: str) -> float:
         return self._threads.send_on(partial(self._turns.next_in_s, *names))

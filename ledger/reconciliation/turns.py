@@ -12,6 +12,7 @@ _TAKE = """
     FROM set_config('synchronous_commit', 'off', true)
     ON CONFLICT (name) DO UPDATE
     SET free_at = greatest(turn.free_at, clock_timestamp()) + %(spacing)s * interval '1 second'
+    WHERE extract(epoch FROM turn.free_at - clock_timestamp()) <= %(within)s
     RETURNING extract(epoch FROM free_at - clock_timestamp()) - %(spacing)s
 """
 _HOLD = """
@@ -28,18 +29,20 @@ _NEXT = """
 class SharedTurns:
     """One statement each, committed at once: nobody waits for a turn inside a transaction."""
 
-    def take(self, name: str, spacing_s: float) -> float:
-        return _seconds(_TAKE, name=name, spacing=spacing_s)
+    def take(self, name: str, spacing_s: float, within_s: float) -> float | None:
+        return _seconds(_TAKE, name=name, spacing=spacing_s, within=within_s)
 
     def next_in_s(self, *names: str) -> float:
-        return _seconds(_NEXT, names=list(names))
+        return _seconds(_NEXT, names=list(names)) or 0.0
 
     def hold(self, name: str, seconds: float) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_HOLD, {"name": name, "seconds": seconds})
 
 
-def _seconds(statement: str, **values: str | float | list[str]) -> float:
+def _seconds(statement: str, **values: str | float | list[str]) -> float | None:
+    """None where the statement answers with no row."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return max(0.0, float(cursor.fetchone()[0]))
+        row = cursor.fetchone()
+        return None if row is None else max(0.0, float(row[0]))

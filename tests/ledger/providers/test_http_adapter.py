@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ledger.http import AddressRefused
+from ledger.http import AddressRefused, all_within
 from ledger.providers import Adapter, AdapterMisconfigured, Question, adapter_for
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.reconcile import LookedUp, LookedUpKind
@@ -213,6 +213,20 @@ def test_a_listing_that_was_not_read_to_its_end_is_unavailable(provider: Provide
     assert (looked_up.kind, looked_up.records) == (UNAVAILABLE, ())
     assert "too many pages" in looked_up.detail
     assert looked_up.endless
+
+
+def test_a_listing_that_takes_more_time_than_there_is_has_no_end(provider: ProviderProcess) -> None:
+    """The provider is there, and would be asked as much again in vain. Where it never answered, it is not."""
+    asked = question()
+    for _ in range(11):
+        sent(provider, asked)
+    slow = configured(provider, max_pages=9, rate_per_s=0.1)
+    with all_within(5.0):
+        answers = [slow.look_up(asked) for _ in range(2)]
+    assert [(looked_up.kind, looked_up.endless) for looked_up in answers] == [
+        (UNAVAILABLE, True),
+        (UNAVAILABLE, False),
+    ]
 
 
 def test_pages_in_a_circle_end(provider: ProviderProcess) -> None:

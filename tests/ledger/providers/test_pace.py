@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ledger.http import OutOfTime, all_within
 from ledger.providers import pace as module
 
 
@@ -25,6 +26,18 @@ def test_time_that_passed_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatc
     for _ in range(2):
         module.pace("a", 1.0)
     assert slept == [0.0, 0.0]
+
+
+def test_a_turn_after_the_time_there_is_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 100.0, sleep=slept.append))
+    monkeypatch.setattr(module, "_free_at", {})
+    with all_within(5.0):
+        module.pace("a", 0.1)
+        for _ in range(2):
+            with pytest.raises(OutOfTime):
+                module.pace("a", 0.1)
+    assert (slept, module.held_for_s("a")) == ([0.0], 10.0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ledger.http import all_within
-from ledger.providers import AdapterMisconfigured, SentKind
+from ledger.providers import AdapterMisconfigured, SentKind, smtp
 from ledger.rules.reconcile import LookedUpKind
 from tests.ledger.providers.mail import ARGS, configuration, id_of, question, sender
 from tests.support.mailserver import DOMAIN, PASSWORD, USER, MailServer
@@ -79,6 +79,23 @@ def test_a_server_that_never_answers_the_whole_mail_is_unknown(mail: MailServer)
     with all_within(2.0):
         answer = sender(mail).send(asked)
     assert (answer.kind, mail.effects(id_of(asked))) == (SentKind.UNKNOWN, 1)
+
+
+def test_where_no_time_is_left_nobody_is_asked(mail: MailServer) -> None:
+    asked, slow = question(), sender(mail, rate_per_s=0.1)
+    with all_within(5.0):
+        answers = [slow.send(one) for one in (question(), asked)]
+    assert [answer.kind for answer in answers] == [SentKind.ACCEPTED, SentKind.NOT_SENT]
+    assert (answers[1].reachable, mail.effects(id_of(asked))) == (None, 0)
+
+
+def test_where_its_turn_used_the_time_up_nobody_is_asked(
+    mail: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smtp, "pace", lambda *_: True)
+    with all_within(0.0):
+        answer = sender(mail).send(question())
+    assert (answer.kind, answer.reachable) == (SentKind.NOT_SENT, None)
 
 
 def test_nobody_there_means_nothing_was_sent(mail: MailServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,12 +15,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ledger.http import all_within
 from ledger.providers import Adapter, AdapterMisconfigured, Question, adapter_for
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.reconcile import LookedUpKind, Record
 from tests.support import localstripe
 from tests.support.localstripe import DECLINED_CARD, LocalStripe
-from tests.support.proxy import Proxy, Reply, altered, answering
+from tests.support.proxy import LONGEST_WAIT_S, Proxy, Reply, Request, altered, answering
 
 FOUND, ABSENT, UNAVAILABLE = LookedUpKind.FOUND, LookedUpKind.ABSENT, LookedUpKind.UNAVAILABLE
 AUTHENTICATED_CARD = "4000002500003155"
@@ -303,6 +305,21 @@ def test_a_page_too_long_to_be_read_is_asked_for_in_halves(stripe: LocalStripe, 
     looked_up = configured(line).look_up(replace(ASKED, tool="charge.create"))
     assert {record.reference for record in looked_up.records} == made
     assert [query["limit"] for query in queries(line)] == [["15"], ["8"], ["4"], ["2"], ["2"], ["2"]]
+
+
+def test_a_page_that_outlasts_the_time_leaves_a_listing_without_an_end(line: Proxy) -> None:
+    over = threading.Event()
+
+    def slow(request: Request, _ask: Any) -> Reply:
+        if request.number:
+            over.wait(LONGEST_WAIT_S)
+        return Reply(200, listing(thing("refund", id=f"re_{request.number}"), more=True))
+
+    line.fault = slow
+    with all_within(1.0):
+        looked_up = configured(line).look_up(ASKED)
+    over.set()
+    assert (looked_up.kind, looked_up.endless) == (UNAVAILABLE, True)
 
 
 def test_one_object_too_long_to_be_read_is_unavailable(line: Proxy) -> None:

@@ -146,7 +146,7 @@ def test_one_whose_look_up_keeps_failing_comes_after_the_others(people: Cast) ->
 
 def test_turns_are_spaced_for_all_together(people: Cast) -> None:
     one, other = SharedTurns(), SharedTurns()
-    waits = [turns.take("host", 10.0) for turns in (one, other, one)]
+    waits = [turns.take("host", 10.0, 60.0) or 0.0 for turns in (one, other, one)]
     assert waits[0] == 0
     assert [round(wait, -1) for wait in waits] == [0, 10, 20]
     assert 20 < other.next_in_s("host") <= 30
@@ -179,3 +179,12 @@ def test_what_agents_send_takes_no_place_of_what_the_ledger_sends(
     assert desk.sends().sent == 1
     assert make.fresh(attempt).state == "OUTCOME_CONFIRMED"
     assert {make.fresh(one).state for one in (former, approved)} == {"INTENT_RECORDED"}
+
+
+def test_a_turn_that_comes_too_late_is_not_taken() -> None:
+    turns = SharedTurns()
+    assert [turns.take("host", 10.0, within_s) for within_s in (5.0, 5.0, 0.0)] == [0.0, None, None]
+    assert 5 < turns.next_in_s("host") <= 10
+    wait_s = turns.take("host", 10.0, float("inf"))
+    assert wait_s is not None
+    assert 5 < wait_s <= 10

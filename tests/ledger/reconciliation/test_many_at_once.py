@@ -234,7 +234,7 @@ def test_who_waits_for_a_turn_heeds_a_rest_that_another_was_told() -> None:
     class Turns(pace.TurnsOfThisProcess):
         rests = iter([0.0, 5.0])
 
-        def take(self, _name: str, _spacing_s: float) -> float:
+        def take(self, _name: str, _spacing_s: float, _within_s: float) -> float:
             return 0.001
 
         def next_in_s(self, *_names: str) -> float:
@@ -249,7 +249,7 @@ def test_a_turn_that_need_not_last_leaves_what_must() -> None:
     """Only the statement itself does not wait for the disk."""
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = on")
-        SharedTurns().take("host", 1.0)
+        SharedTurns().take("host", 1.0, 1.0)
         cursor.execute("SHOW synchronous_commit")
         assert cursor.fetchone() == ("on",)
         cursor.execute("RESET synchronous_commit")
