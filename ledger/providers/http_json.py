@@ -29,6 +29,7 @@ from ledger.providers.reading import (
     comparable,
     content_of,
     further,
+    name_of,
     next_in,
     no_answer,
     state_of,
@@ -125,7 +126,7 @@ class HttpAdapter:
 
     def _record(self, item: Mapping[str, Any], question: Question) -> Record:
         return Record(
-            reference=as_word(pointer(item, self._configuration.reference)),
+            reference=name_of(pointer(item, self._configuration.reference)),
             content=content_of(item, question, self._configuration.content),
             state=self._state(item) or "in_progress",
             data=self._kept(item),

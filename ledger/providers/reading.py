@@ -15,7 +15,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ledger import http
-from ledger.providers.base import Question, SendAnswer, SentKind
+from ledger.providers.base import AdapterMisconfigured, Question, SendAnswer, SentKind
 from ledger.providers.fields import Auth, RecordState
 from ledger.providers.pace import held_for_s, hold, pace
 from ledger.providers.parts import StateWords
@@ -29,6 +29,8 @@ _NEXT = re.compile(r";\s*rel=(?:next(?=[\s;]|$)|\"(?:[^\"]*\s)?next(?:\s[^\"]*)?
 MOST_KEPT_BYTES = 4_096
 LONGEST_WORD = 60
 LONGEST_DETAIL = 500
+LONGEST_NAME = 1_000
+"""Of a record: what is kept as the reference of an attempt."""
 CANARY_UNSEEN = "the canary was not seen either: this key may not look, or looks at somebody else's account"
 NO_CREDENTIAL = "none is configured"
 REFUSES_CREDENTIAL = frozenset({401, 403})
@@ -253,6 +255,17 @@ def state_of(item: Mapping[str, Any], words: StateWords) -> RecordState | None:
 
 def status_of(item: Mapping[str, Any], words: StateWords) -> str:
     return as_word(pointer(item, words.pointer or ""))[:LONGEST_WORD]
+
+
+def name_of(value: object) -> str:
+    """A record's reference. Raises AdapterMisconfigured where it is longer than any that can be kept: then
+    what was taken for one is something else."""
+    name = as_word(value)
+    if len(name) > LONGEST_NAME:
+        raise AdapterMisconfigured(
+            "", f"a record's reference has {len(name)} characters: {name[:LONGEST_WORD]}…"
+        )
+    return name
 
 
 def unknown_words(words: set[str]) -> str:

@@ -28,6 +28,7 @@ from ledger.providers.reading import (
     comparable,
     content_of,
     further,
+    name_of,
     no_answer,
     unknown_words,
 )
@@ -169,7 +170,7 @@ class StripeAdapter:
 
     def _record(self, thing: Mapping[str, Any], sought: Sought, question: Question) -> Record:
         return Record(
-            reference=thing["id"],
+            reference=name_of(thing["id"]),
             content=content_of(thing, question, sought.content, caseless="/currency"),
             state=self._state(thing, sought.kind) or "in_progress",
             data=_kept(thing),

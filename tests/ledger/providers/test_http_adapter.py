@@ -229,6 +229,15 @@ def test_a_listing_that_takes_more_time_than_there_is_has_no_end(provider: Provi
     ]
 
 
+def test_a_reference_that_no_attempt_can_keep_is_a_mistake_in_the_configuration(
+    provider: ProviderProcess,
+) -> None:
+    asked = question()
+    sent(provider, asked, note="x" * 1_001)
+    with pytest.raises(AdapterMisconfigured, match="1001 characters"):
+        configured(provider, reference="/note").look_up(asked)
+
+
 def test_pages_in_a_circle_end(provider: ProviderProcess) -> None:
     asked = question()
     sent(provider, asked, following="/refunds?correlation_id=x")
