@@ -9,6 +9,7 @@ from typing import Any
 from ledger.authority import authority_after_absent, key_window_ends_at
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.earlier import earlier_than
 from ledger.lifecycle.escalating import escalate_overdue
 from ledger.lifecycle.freshness import settle_ends_at
 from ledger.lifecycle.locking import locked_attempt
@@ -70,7 +71,7 @@ def follow(
     follows: Follows,
 ) -> None:
     """Write down the answer and what it leads to."""
-    _store(case, attempt, epoch, provider, looked_up, follows.row)
+    _store(case, attempt, epoch, provider, looked_up, follows)
     _count(case, attempt, looked_up, follows)
     _apply(case, attempt, looked_up, follows)
     if follows.may_escalate:
@@ -98,20 +99,14 @@ def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
         rejected=attempt.closed_to_sending_at is not None,
         max_attempts_used=case.sends >= rule.max_attempts,
         key_window_ends_at=key_window_ends_at(attempt, rule),
-        known_references=_references_of_earlier(case, attempt),
+        earlier=earlier_than(case, attempt),
     )
-
-
-def _references_of_earlier(case: Case, attempt: Attempt) -> frozenset[str]:
-    earlier = [other for other in case.attempts if other.number < attempt.number]
-    named = {name for other in earlier for name in (other.result_ref, other.provider_request_id)}
-    return frozenset(named - {"", attempt.result_ref, attempt.provider_request_id})
 
 
 def _keep_stale(
     case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp
 ) -> None:
-    _store(case, attempt, epoch, provider, looked_up, "stale")
+    _store(case, attempt, epoch, provider, looked_up, Follows(row="stale"))
     found = _counted(case, attempt, looked_up)
     if found:
         _keep_finding(case, attempt)
@@ -121,7 +116,12 @@ def _keep_stale(
 
 
 def _store(
-    case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp, row: str
+    case: Case,
+    attempt: Attempt,
+    epoch: int,
+    provider: Provider | None,
+    looked_up: LookedUp,
+    follows: Follows,
 ) -> None:
     veil = veil_over(attempt)
     records = [{**_named(record), "data": veil.over(record.data)} for record in looked_up.records]
@@ -134,11 +134,12 @@ def _store(
         answer=looked_up.kind,
         records=records,
         detail=veil.over_text(looked_up.detail)[:4000],
-        row=row,
+        row=follows.row,
+        believed_absent=follows.believed_absent,
     )
     case.pen.keep(look_up)
     references = [record["reference"] for record in records]
-    case.record(EventKind.LOOKED_UP, attempt, answer=looked_up.kind, row=row, references=references)
+    case.record(EventKind.LOOKED_UP, attempt, answer=looked_up.kind, row=follows.row, references=references)
 
 
 def _named(record: Record) -> dict[str, Any]:
@@ -221,7 +222,7 @@ def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]
 
 
 def _counted(case: Case, attempt: Attempt, looked_up: LookedUp) -> tuple[Record, ...]:
-    return counted_records(looked_up, _references_of_earlier(case, attempt))
+    return counted_records(looked_up, earlier_than(case, attempt))
 
 
 def _contradict(case: Case, attempt: Attempt, found: tuple[Record, ...]) -> None:

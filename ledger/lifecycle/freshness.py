@@ -8,7 +8,6 @@ from ledger.authority import key_window_ends_at
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, LookUp
 from ledger.policies import rule_of
-from ledger.rules.reconcile import LookedUpKind
 from ledger.transactions import remembered
 
 FRESH_FOR = timedelta(minutes=5)
@@ -16,7 +15,7 @@ FRESH_FOR = timedelta(minutes=5)
 
 def proven_absent_lately(attempt: Attempt, now: datetime) -> bool:
     """A tool without look-up can prove nothing and needs none. Else: the settle window is over, no look-up
-    is in flight, and the last answer is under 5 minutes old and was *absent*."""
+    is in flight, and the last answer is under 5 minutes old and was an *absent* that is believed."""
     rule = rule_of(attempt)
     if not rule.has_lookup or not attempt.was_sent:
         return True
@@ -54,7 +53,7 @@ def made_due(case: Case, attempt: Attempt) -> None:
 
 def _last_answer_is_fresh_absent(attempt: Attempt, now: datetime) -> bool:
     last = last_answer(attempt)
-    return last is not None and last.answer == LookedUpKind.ABSENT and now - last.answered_at < FRESH_FOR
+    return last is not None and last.believed_absent and now - last.answered_at < FRESH_FOR
 
 
 @remembered

@@ -45,7 +45,7 @@ def why_not(kind: DecisionKind, case: Case, attempt: Attempt) -> DecisionRefused
 def check_nothing_found(case: Case, attempt: Attempt) -> DecisionRefused | None:
     """Nobody says that it did not happen while the provider's own record of it is the last thing seen."""
     answer = last_answer(attempt)
-    if answer is None or answer.answer != LookedUpKind.FOUND:
+    if answer is None or answer.answer != LookedUpKind.FOUND or answer.believed_absent:
         return None
     found = [
         record

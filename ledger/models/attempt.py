@@ -210,6 +210,7 @@ class LookUp(TenantRow):
     records = models.JSONField(default=list)
     detail = models.CharField(max_length=4000, blank=True)
     row = models.CharField(max_length=50)  # the row of the recovery table that decided, or "stale"
+    believed_absent = models.BooleanField(default=False, db_default=False)  # nothing of it happened there
 
     class Meta:
         indexes = (models.Index("attempt", models.F("answered_at").desc(), name="lookups_of_attempt"),)

@@ -6,7 +6,7 @@ into a failure or into leave to send.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -66,13 +66,26 @@ class LookedUp:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """An earlier attempt of the operation. `references`: those that tie records to it. `confirmed`: it
+    happened."""
+
+    references: frozenset[str] = frozenset()
+    confirmed: bool = False
+
+    def owns(self, record: Record) -> bool:
+        """Is this record tied to it?"""
+        return record.reference in self.references
+
+
+@dataclass(frozen=True)
 class AttemptFacts:
     """What the ledger knows of the attempt; counts and `last_negative_at` are from before this answer.
 
     `checks`: answers of a reachable provider that decided nothing. `negatives`: spaced answers *absent*.
     `adapter_failures`: in a row. `has_positive_evidence`: a receipt, an earlier finding, or a reference named
     by a person. `success_reported`: the agent said it succeeded. `confirm_by_lookup`: … under a rule that
-    confirms by look-up only. `known_references`: those of earlier attempts of the operation.
+    confirms by look-up only. `earlier`: the operation's attempts before this one, oldest first.
     `send_lease_ended_at`: when it ended or will end (after an unfence: that time).
     """
 
@@ -93,7 +106,7 @@ class AttemptFacts:
     rejected: bool
     max_attempts_used: bool
     key_window_ends_at: datetime | None
-    known_references: frozenset[str] = frozenset()
+    earlier: tuple[Earlier, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,8 @@ class Follows:
     `cause` says why it is FAILED. `check_again_in` "soon": after negative_spacing_s, else by the back-off.
     `negative_counted` and `check_counted`: this answer adds one to `negatives` and sets `last_negative_at`,
     or adds one to `checks`. `found`: something exists that no earlier attempt is tied to; from now on that is
-    positive evidence, whatever row decided. `duplicate_counted`: two effects of one attempt were seen.
+    positive evidence, whatever row decided. `believed_absent`: nothing is there that happened or may yet,
+    but what is confirmed. `duplicate_counted`: two effects of one attempt were seen.
     `refused`: why authority would not let it be sent again, where that is what decided.
     `may_escalate`: age alone may call a person, because the provider was reachable. That its key window is
     about to close calls one whoever is away (`rules.key_window`).
@@ -119,6 +133,7 @@ class Follows:
     negative_counted: bool = False
     check_counted: bool = False
     found: bool = False
+    believed_absent: bool = False
     duplicate_counted: bool = False
     may_escalate: bool = False
     refused: tuple[Reason, ...] = ()
@@ -135,7 +150,7 @@ class _Case:
 
     @property
     def counted(self) -> tuple[Record, ...]:
-        return counted_records(self.looked_up, self.attempt.known_references)
+        return counted_records(self.looked_up, self.attempt.earlier)
 
     @property
     def only(self) -> Record | None:
@@ -152,6 +167,17 @@ class _Case:
         """Nothing is there, or nothing but what belongs to earlier attempts."""
         readable = self.looked_up.kind in (LookedUpKind.ABSENT, LookedUpKind.FOUND)
         return readable and not self.unreachable and not self.counted
+
+    @property
+    def earlier_took_effect(self) -> bool:
+        """Does a record say that an earlier attempt happened, or may yet, which is not confirmed? Its
+        reference may also be that of every send, so that it may be this attempt's record as well."""
+        confirmed = [one for one in self.attempt.earlier if one.confirmed]
+        unconfirmed = [one for one in self.attempt.earlier if not one.confirmed]
+        return any(
+            record.state != "failed" and _tied(record, unconfirmed) and not _tied(record, confirmed)
+            for record in self.looked_up.records
+        )
 
     @property
     def settled(self) -> bool:
@@ -226,19 +252,22 @@ def decide(
         row=row.name,
         negative_counted=case.negative_counts,
         found=bool(case.counted),
+        believed_absent=case.absent and not case.earlier_took_effect,
         may_escalate=not case.unreachable,
     )
     return replace(follows, to=None) if follows.to is attempt.state else follows
 
 
-def counted_records(looked_up: LookedUp, known_references: frozenset[str]) -> tuple[Record, ...]:
+def counted_records(looked_up: LookedUp, earlier: tuple[Earlier, ...]) -> tuple[Record, ...]:
     """The records no earlier attempt of the operation is tied to; the same one listed twice is one.
 
     Any at all is a finding, in a stale answer too.
     """
-    return _distinct(
-        tuple(record for record in looked_up.records if record.reference not in known_references)
-    )
+    return _distinct(tuple(record for record in looked_up.records if not _tied(record, earlier)))
+
+
+def _tied(record: Record, attempts: Iterable[Earlier]) -> bool:
+    return any(one.owns(record) for one in attempts)
 
 
 def _rows_for(state: State) -> tuple[Row, ...]:
@@ -304,7 +333,8 @@ def _evidence(case: _Case) -> Follows:
 
 def _contradicted(case: _Case) -> bool:
     attempt = case.attempt
-    return attempt.has_positive_evidence or attempt.success_reported or attempt.confirm_by_lookup
+    in_hand = attempt.has_positive_evidence or attempt.success_reported or attempt.confirm_by_lookup
+    return in_hand or case.earlier_took_effect
 
 
 ROWS: tuple[Row, ...] = (

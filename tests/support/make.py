@@ -212,11 +212,15 @@ def variant_in_review(by: ApiKey) -> Attempt:
 
 
 def looked_up(
-    attempt: Attempt, kind: LookedUpKind, *records: Record, provider: Provider | None = None
+    attempt: Attempt,
+    kind: LookedUpKind,
+    *records: Record,
+    provider: Provider | None = None,
+    canary_seen: bool | None = None,
 ) -> Attempt:
     """Apply one answer to the look-up of an attempt."""
     epoch = fresh(attempt).lookup_epoch
-    answer = LookedUp(kind=kind, records=records)
+    answer = LookedUp(kind=kind, records=records, canary_seen=canary_seen)
     durable(lambda: apply_answer(attempt_id=attempt.pk, epoch=epoch, provider=provider, looked_up=answer))
     return fresh(attempt)
 

@@ -12,6 +12,7 @@ from ledger.rules.authority import Allowed, Reason, Refused
 from ledger.rules.reconcile import (
     ROWS,
     AttemptFacts,
+    Earlier,
     Follows,
     LookedUp,
     LookedUpKind,
@@ -57,8 +58,11 @@ BROKEN = Record("r-1", "same", "failed")
 UNDONE = Record("r-1", "same", "reversed")
 OTHER = Record("r-1", "other", "done")
 
-EARLIER = Record("r-0", "same", "done")
-KNOWN: dict[str, Any] = {"known_references": frozenset({"r-0"})}
+EARLIER = Record("r-0", "same", "failed")
+EARLIER_DONE = Record("r-0", "same", "done")
+FIRST = Earlier(frozenset({"r-0"}))
+KNOWN: dict[str, Any] = {"earlier": (FIRST,)}
+CONFIRMED: dict[str, Any] = {"earlier": (FIRST, replace(FIRST, confirmed=True))}
 
 
 def found(*records: Record, canary_seen: bool | None = None) -> LookedUp:
@@ -133,6 +137,9 @@ EXAMPLES: list[tuple[str, LookedUp, dict[str, Any], Refused | None]] = [
     ("conflicting_evidence", ABSENT, {"has_positive_evidence": True, "cancelled": True}, None),
     ("conflicting_evidence", ABSENT, {"success_reported": True}, None),
     ("conflicting_evidence", ABSENT, {"confirm_by_lookup": True}, None),
+    ("conflicting_evidence", found(EARLIER_DONE), {**KNOWN, "cancelled": True}, None),
+    ("conflicting_evidence", found(replace(EARLIER_DONE, state="in_progress")), KNOWN, None),
+    ("conflicting_evidence", found(replace(EARLIER_DONE, state="reversed")), KNOWN, None),
     ("closed", ABSENT, {"cancelled": True, "rejected": True, "idempotent": False}, None),
     ("closed", ABSENT, {"rejected": True}, FALLBACK),
     ("not_idempotent", ABSENT, {"idempotent": False, "key_window_ends_at": NOW}, None),
@@ -145,6 +152,7 @@ EXAMPLES: list[tuple[str, LookedUp, dict[str, Any], Refused | None]] = [
     ("absent", SEEING, {}, None),
     ("absent", ABSENT, {"checks": 99}, None),
     ("absent", found(EARLIER), KNOWN, None),
+    ("absent", found(EARLIER_DONE), CONFIRMED, None),
 ]
 
 
@@ -173,9 +181,7 @@ def test_why_an_attempt_failed_is_said() -> None:
 
 
 def test_the_record_that_decided_comes_along() -> None:
-    assert (
-        ask(found(Record("r-0", "same", "done"), OTHER), known_references=frozenset({"r-0"})).record == OTHER
-    )
+    assert ask(found(EARLIER_DONE, OTHER), **KNOWN).record == OTHER
     assert ask(found(DONE, OTHER)).record is None
     assert ask(found(DONE, OTHER)).duplicate_counted
 
@@ -189,8 +195,26 @@ def test_a_finding_is_said_in_every_state_and_under_every_row(state: State) -> N
 
 
 def test_a_record_of_an_earlier_attempt_is_no_finding() -> None:
-    assert counted_records(found(EARLIER, DONE, DONE), frozenset({"r-0"})) == (DONE,)
-    assert counted_records(found(EARLIER), frozenset({"r-0"})) == ()
+    assert counted_records(found(EARLIER_DONE, DONE, DONE), (FIRST,)) == (DONE,)
+    assert counted_records(found(EARLIER), (FIRST,)) == ()
+
+
+@pytest.mark.parametrize("state", [S.UNKNOWN, S.MANUAL_REVIEW])
+def test_absent_is_believed_where_it_is_seen_that_nothing_happened(state: State) -> None:
+    for nothing in (ABSENT, SEEING, found(EARLIER), replace(found(EARLIER), canary_seen=True)):
+        assert ask(nothing, state=state, **KNOWN).believed_absent
+    assert ask(found(EARLIER_DONE), state=state, **CONFIRMED).believed_absent
+    blind = replace(found(EARLIER), canary_seen=False)
+    for other in (
+        BLIND,
+        blind,
+        UNAVAILABLE,
+        FAILING,
+        found(DONE),
+        found(EARLIER, BROKEN),
+        found(EARLIER_DONE),
+    ):
+        assert not ask(other, state=state, **KNOWN).believed_absent
 
 
 def test_only_a_spaced_negative_counts() -> None:

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.rules.authority import Allowed, Reason, Refused
-from ledger.rules.reconcile import EVIDENCE, AttemptFacts, LookedUp, LookedUpKind, Record, decide
+from ledger.rules.reconcile import (
+    EVIDENCE,
+    AttemptFacts,
+    Earlier,
+    LookedUp,
+    LookedUpKind,
+    Record,
+    decide,
+)
 from ledger.rules.states import State, check_move
 from ledger.rules.vocabulary import Effect
 
@@ -39,6 +47,11 @@ answers = (
         canary_seen=st.sampled_from([None, True, False]),
     )
 )
+earlier = st.builds(
+    Earlier,
+    references=st.frozensets(st.sampled_from(["r-0", "r-1"])),
+    confirmed=st.sampled_from([False, False, True]),
+)
 rarely = st.sampled_from([False, False, False, True])
 attempts = st.builds(
     AttemptFacts,
@@ -59,20 +72,28 @@ attempts = st.builds(
     rejected=rarely,
     max_attempts_used=rarely,
     key_window_ends_at=st.none() | times,
-    known_references=st.sampled_from([frozenset(), frozenset({"r-0"}), frozenset({"r-0", "r-1"})]),
+    earlier=st.lists(earlier, max_size=2).map(tuple),
 )
 authorities = st.just(Allowed()) | st.lists(st.sampled_from(Reason), min_size=1, max_size=2, unique=True).map(
     lambda reasons: Refused(tuple(sorted(reasons, key=list(Reason).index)))
 )
 
 
+def nothing_happened(a: AttemptFacts, looked_up: LookedUp) -> bool:
+    """Is all that is there known to have failed, or confirmed?"""
+    confirmed = {reference for one in a.earlier if one.confirmed for reference in one.references}
+    known = {reference for one in a.earlier for reference in one.references}
+    return all(
+        r.reference in confirmed or (r.reference in known and r.state == "failed") for r in looked_up.records
+    )
+
+
 def model_row(a: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused) -> str:  # noqa: C901
     """The same table asked as a person would: what is there? if nothing, may that be believed, and then?"""
     kind = str(looked_up.kind)
+    known = {reference for one in a.earlier for reference in one.references}
     theirs = {
-        (r.reference or object(), r.content, r.state)
-        for r in looked_up.records
-        if r.reference is None or r.reference not in a.known_references
+        (r.reference or object(), r.content, r.state) for r in looked_up.records if r.reference not in known
     }
     only_exists = a.state in ("MANUAL_REVIEW", "FAILED_RETRYABLE")
     if not only_exists and a.state != "UNKNOWN":
@@ -106,7 +127,12 @@ def model_row(a: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
     spaced = a.last_negative_at is None or (NOW - a.last_negative_at).total_seconds() >= min(5, a.settle_s)
     if waited_s < a.settle_s or a.negatives + spaced < 2:
         return "unresolved" if a.checks >= a.max_checks - 1 else "absent_too_early"
-    if a.has_positive_evidence or a.success_reported or a.confirm_by_lookup:
+    if (
+        a.has_positive_evidence
+        or a.success_reported
+        or a.confirm_by_lookup
+        or not nothing_happened(a, looked_up)
+    ):
         return "conflicting_evidence"
     if a.cancelled or a.rejected:
         return "closed"
@@ -140,7 +166,7 @@ def test_nothing_is_sent_again_unless_it_is_a_read_or_every_condition_holds(
     assert not attempt.rejected
     if attempt.effect is Effect.READ:
         return
-    assert {record.reference for record in looked_up.records} <= attempt.known_references
+    assert nothing_happened(attempt, looked_up)
     assert looked_up.kind in (LookedUpKind.ABSENT, LookedUpKind.FOUND)
     assert looked_up.canary_seen is not False
     assert attempt.idempotent

@@ -127,10 +127,11 @@ def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
     """The provider's answer about an attempt that was sent."""
     earlier: set[str] = set().union(*(b.own for b in op.tried if b.number < a.number)) - a.own
     found = [record for record in dict.fromkeys(seen.records) if record[0] not in earlier]
-    follows = "evidence" if stale else _find(op, a, seen, found)
+    nothing = _is_absent(seen, found) and _nothing_happened(op, seen)
+    follows = "evidence" if stale else _find(op, a, seen, found, nothing=nothing)
     if not stale:
-        a.last_answer = seen.kind
-        a.seen_there = any(
+        a.last_answer = "absent" if nothing else "another"
+        a.seen_there = not nothing and any(
             content == "same" and state in ("done", "in_progress") for _, content, state in seen.records
         )
         a.adapter_failures = a.adapter_failures + 1 if seen.kind == "adapter_failed" else 0
@@ -146,9 +147,16 @@ def _is_absent(seen: Seen, found: list[tuple[str, str, str]]) -> bool:
     return seen.kind in ("absent", "found") and not found
 
 
-def _find(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str, str]]) -> str:
+def _nothing_happened(op: Operation, seen: Seen) -> bool:
+    """Did what is there fail, or is it confirmed?"""
+    confirmed = op.confirmed.own if op.confirmed else set()
+    return all(state == "failed" or reference in confirmed for reference, _, state in seen.records)
+
+
+def _find(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str, str]], *, nothing: bool) -> str:
     if a.state == "UNKNOWN":
-        return _find_first(op, a, seen, found) or _find_existing(found) or _find_absent(op, a)
+        first = _find_first(op, a, seen, found) or _find_existing(found)
+        return first or _find_absent(op, a, nothing=nothing)
     existing = _find_existing(found)
     may = a.state in ("MANUAL_REVIEW", "FAILED_RETRYABLE") and existing != "in_progress"
     return (existing if may else "") or "evidence"
@@ -182,12 +190,12 @@ def _find_existing(found: list[tuple[str, str, str]]) -> str:
     return {"reversed": "review reversed", "failed": "failed_there", "done": "confirm"}.get(state, state)
 
 
-def _find_absent(op: Operation, a: Tried) -> str:
-    """Proven absent: the rows in the domain's order."""
+def _find_absent(op: Operation, a: Tried, *, nothing: bool) -> str:
+    """Nothing of it is there: the rows in the domain's order. `nothing`: of no other attempt either."""
     world = op.world
     refused = not (world.key_live and world.tenant_active) or world.rule != a.rule
     rows = (
-        (a.positive or a.said_success, "review conflict"),
+        (a.positive or a.said_success or not nothing, "review conflict"),
         (op.cancelled or a.closed, "absent"),
         (not op.tool.idempotent, "review not_idempotent"),
         (not a.dispatched, "review key_window"),  # nobody knows since when the provider has its key
