@@ -9,7 +9,7 @@ from typing import Any
 from ledger.authority import authority_after_absent, key_window_ends_at
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.earlier import earlier_than
+from ledger.lifecycle.earlier import told_apart
 from ledger.lifecycle.escalating import escalate_overdue
 from ledger.lifecycle.freshness import settle_ends_at
 from ledger.lifecycle.locking import locked_attempt
@@ -81,6 +81,7 @@ def follow(
 def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
     """What the ledger knows of an attempt, as the recovery table asks it."""
     rule = rule_of(attempt)
+    references, earlier = told_apart(case, attempt)
     return AttemptFacts(
         effect=rule.effect,
         idempotent=rule.idempotent,
@@ -99,7 +100,8 @@ def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
         rejected=attempt.closed_to_sending_at is not None,
         max_attempts_used=case.sends >= rule.max_attempts,
         key_window_ends_at=key_window_ends_at(attempt, rule),
-        earlier=earlier_than(case, attempt),
+        references=references,
+        earlier=earlier,
     )
 
 
@@ -222,7 +224,7 @@ def _happened(case: Case, attempt: Attempt, reference: str, said: dict[str, str]
 
 
 def _counted(case: Case, attempt: Attempt, looked_up: LookedUp) -> tuple[Record, ...]:
-    return counted_records(looked_up, earlier_than(case, attempt))
+    return counted_records(looked_up, told_apart(case, attempt)[1])
 
 
 def _contradict(case: Case, attempt: Attempt, found: tuple[Record, ...]) -> None:

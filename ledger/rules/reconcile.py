@@ -67,15 +67,25 @@ class LookedUp:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier attempt of the operation. `references`: those that tie records to it. `confirmed`: it
-    happened."""
+    """An earlier attempt of the operation. `references`: those that tie records to it. `failed`: those of
+    records that its look-ups found failed there, before a later one was sent. `confirmed`: it happened.
+    `left_nothing`: no record of it can be there."""
 
     references: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
     confirmed: bool = False
+    left_nothing: bool = False
 
     def owns(self, record: Record) -> bool:
-        """Is this record tied to it?"""
-        return record.reference in self.references
+        """Is this record tied to it? What failed then and says something else now is news."""
+        failed_still = record.state == "failed" and record.reference in self.failed
+        return failed_still or record.reference in self.references
+
+    def may_have_failed_unseen(self, shown: frozenset[str | None]) -> bool:
+        """May a record that failed there be its own, although others are told from it? `shown`: all
+        references of an answer."""
+        is_told = self.left_nothing or self.confirmed or self.failed or self.references & shown
+        return not is_told
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,8 @@ class AttemptFacts:
     `checks`: answers of a reachable provider that decided nothing. `negatives`: spaced answers *absent*.
     `adapter_failures`: in a row. `has_positive_evidence`: a receipt, an earlier finding, or a reference named
     by a person. `success_reported`: the agent said it succeeded. `confirm_by_lookup`: … under a rule that
-    confirms by look-up only. `earlier`: the operation's attempts before this one, oldest first.
+    confirms by look-up only. `references`: those that name this attempt alone. `earlier`: the operation's
+    attempts before it, oldest first.
     `send_lease_ended_at`: when it ended or will end (after an unfence: that time).
     """
 
@@ -106,6 +117,7 @@ class AttemptFacts:
     rejected: bool
     max_attempts_used: bool
     key_window_ends_at: datetime | None
+    references: frozenset[str] = frozenset()
     earlier: tuple[Earlier, ...] = ()
 
 
@@ -197,6 +209,14 @@ class _Case:
     def exists(self, state: str) -> bool:
         """Is there one record, with the same content, in this state at the provider?"""
         return self.only is not None and self.only.content == "same" and self.only.state == state
+
+    @property
+    def may_be_of_earlier(self) -> bool:
+        """Can the one record that failed there not be told from what an earlier attempt may have left?"""
+        if self.only is None or self.only.reference in self.attempt.references:
+            return False
+        shown = frozenset(record.reference for record in self.looked_up.records)
+        return any(one.may_have_failed_unseen(shown) for one in self.attempt.earlier)
 
     @property
     def in_progress(self) -> bool:
@@ -315,6 +335,16 @@ def _several(_: _Case) -> Follows:
     return Follows(to=State.MANUAL_REVIEW, reason=ReviewReason.SEVERAL_MATCHES, duplicate_counted=True)
 
 
+def _failed_there(case: _Case) -> Follows:
+    """It ends only the attempt whose record it is; whose, a person finds out."""
+    if not case.may_be_of_earlier:
+        return Follows(to=State.FAILED, record=case.only, cause="failed_there")
+    is_asked = case.attempt.state is State.MANUAL_REVIEW
+    return Follows(
+        to=State.MANUAL_REVIEW, reason=None if is_asked else ReviewReason.UNRESOLVED, record=case.only
+    )
+
+
 def _stay(case: _Case) -> Follows:
     """Stay and ask again: soon where only a second, spaced *absent* is wanting."""
     soon = case.absent_too_early and case.settled
@@ -364,7 +394,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "failed_there",
         _exists("failed"),
-        lambda case: Follows(to=State.FAILED, record=case.only, cause="failed_there"),
+        _failed_there,
         exists=True,
     ),
     Row("in_progress", lambda case: case.in_progress, _stay),

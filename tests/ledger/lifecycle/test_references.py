@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from ledger import lifecycle
-from ledger.models import ApiKey, Attempt
+from ledger.models import ApiKey, Attempt, LookUp
+from ledger.rules.canonical import canonical_bytes
 from ledger.rules.reconcile import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import durable
@@ -88,6 +92,87 @@ def test_the_successor_in_flight_may_report_the_very_effect_that_is_confirmed(pe
     )
     assert make.fresh(second).state == State.DISPATCHED
     assert make.reported(people.key, second, "succeeded", result_ref="msg_1").state == State.SUPERSEDED
+
+
+FAILED = Record(reference="ch_1", content="same", state="failed")
+DONE = Record(reference="ch_2", content="same", state="done")
+
+
+def corrected(people: Cast, first: Attempt) -> Attempt:
+    """Its arguments are corrected, and when the first attempt has failed, the second is sent and lost."""
+    args = canonical_bytes({**make.ARGS[make.MAIL], "subject": "Invoice 8"})
+    item = make.item_of(first)
+    durable(
+        lambda: lifecycle.relink_arguments(
+            item_id=item.pk, by=people.operator, why="typo", args_bytes=args, args=json.loads(args)
+        )
+    )
+    assert make.looked_up(first, LookedUpKind.FOUND, FAILED).state == State.FAILED
+    second = first.operation.attempts.get(number=2)
+    item = make.item_of(second)
+    durable(lambda: lifecycle.approve(item_id=item.pk, by=people.approver, why="better"))
+    return make.reported(people.key, make.send(people.key, second), "unknown")
+
+
+def sent_again(people: Cast, **said: Any) -> Attempt:
+    """Declined and sent again; contact to the second attempt was lost."""
+    declined = {"no_effect": True, "retryable": True, "error_class": "declined", **said}
+    first = make.reported(people.key, make.dispatched(people.key), "failed", **declined)
+    Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
+    return make.reported(people.key, make.send(people.key, first), "unknown")
+
+
+def test_a_record_that_an_earlier_attempt_failed_with_ends_no_later_one(people: Cast) -> None:
+    second = corrected(people, make.unknown(people.key))
+    second = make.looked_up(second, LookedUpKind.FOUND, FAILED)
+    assert (second.state, second.positive_evidence) == (State.UNKNOWN, False)
+    assert LookUp.objects.filter(attempt=second).latest("answered_at").row == "absent_too_early"
+    second = make.looked_up(second, LookedUpKind.FOUND, FAILED, DONE)
+    assert (second.state, second.result_ref) == (State.OUTCOME_CONFIRMED, "ch_2")
+
+
+def test_a_second_record_that_failed_there_ends_the_later_attempt(people: Cast) -> None:
+    second = corrected(people, make.unknown(people.key))
+    failed_too = Record(reference="ch_2", content="same", state="failed")
+    assert make.looked_up(second, LookedUpKind.FOUND, FAILED, failed_too).state == State.FAILED
+
+
+@pytest.mark.parametrize(
+    "named", [{}, {"provider_request_id": "req_1"}], ids=["by nothing", "by its request"]
+)
+def test_whose_record_failed_there_is_for_a_person_where_nobody_named_it(
+    people: Cast, named: dict[str, str]
+) -> None:
+    second = make.looked_up(sent_again(people, **named), LookedUpKind.FOUND, FAILED)
+    assert (second.state, second.reason) == (State.MANUAL_REVIEW, "unresolved")
+    assert not isinstance(make.ask_leave(people.key, second), lifecycle.LeaveGiven)
+    again = make.looked_up(second, LookedUpKind.FOUND, FAILED)
+    assert (again.state, again.reason) == (State.MANUAL_REVIEW, "unresolved")
+
+
+def test_a_decline_that_names_its_record_ends_no_later_attempt(people: Cast) -> None:
+    second = make.looked_up(sent_again(people, provider_request_id="ch_1"), LookedUpKind.FOUND, FAILED)
+    assert second.state == State.UNKNOWN
+
+
+def test_what_was_never_connected_left_no_record(people: Cast) -> None:
+    second = sent_again(people, error_class="not_connected")
+    assert make.looked_up(second, LookedUpKind.FOUND, FAILED).state == State.FAILED
+
+
+def test_a_name_of_every_send_ends_no_later_attempt(people: Cast) -> None:
+    """The second attempt is known by the name under which the first one failed."""
+    second = name_request(people.key, corrected(people, make.unknown(people.key)), "ch_1")
+    second = make.looked_up(second, LookedUpKind.FOUND, FAILED)
+    assert (second.state, second.reason) == (State.MANUAL_REVIEW, "unresolved")
+
+
+def test_what_a_look_up_saw_after_the_later_send_may_be_of_that(people: Cast) -> None:
+    second = sent_again(people)
+    first = second.operation.attempts.get(number=1)
+    make.looked_up(first, LookedUpKind.FOUND, FAILED)
+    second = make.looked_up(second, LookedUpKind.FOUND, FAILED)
+    assert (second.state, second.reason) == (State.MANUAL_REVIEW, "unresolved")
 
 
 def record_named(people: Cast, reference: str) -> Attempt:

@@ -104,7 +104,8 @@ def test_what_is_stored_before_anybody_asked_whether_to_believe_it_lets_nobody_a
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO ledger_lookup"
-            " (tenant_id, attempt_id, epoch, answered_at, answer, records, detail, row) VALUES (%s, %s, 0, %s, 'absent', '[]', '', 'absent')",
+            " (tenant_id, attempt_id, epoch, answered_at, answer, records, detail, row)"
+            " VALUES (%s, %s, 0, %s, 'absent', '[]', '', 'absent')",
             [attempt.tenant_id, attempt.pk, now],
         )
     assert why_not_approved(attempt)[0].startswith("Re-check first")

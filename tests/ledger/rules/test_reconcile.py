@@ -62,6 +62,7 @@ EARLIER = Record("r-0", "same", "failed")
 EARLIER_DONE = Record("r-0", "same", "done")
 FIRST = Earlier(frozenset({"r-0"}))
 KNOWN: dict[str, Any] = {"earlier": (FIRST,)}
+UNTOLD: dict[str, Any] = {"earlier": (FIRST, Earlier())}
 CONFIRMED: dict[str, Any] = {"earlier": (FIRST, replace(FIRST, confirmed=True))}
 
 
@@ -261,6 +262,39 @@ def test_an_answer_that_contradicts_itself_cannot_be_made(
     else:
         with pytest.raises(ValueError, match="records"):
             LookedUp(kind, records)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"earlier": (Earlier(left_nothing=True), Earlier(confirmed=True))},
+        {"earlier": (Earlier(failed=frozenset({"r-7"})),)},
+        {**UNTOLD, "references": frozenset({"r-1"})},
+    ],
+)
+def test_a_record_that_failed_there_ends_the_attempt_it_is_of(told: dict[str, Any]) -> None:
+    assert ask(found(BROKEN), **told).to is S.FAILED
+    assert ask(found(BROKEN, EARLIER), **KNOWN).to is S.FAILED
+
+
+@pytest.mark.parametrize("looked_up", [found(BROKEN), found(EARLIER, BROKEN)])
+def test_one_that_an_earlier_attempt_may_have_left_is_for_a_person(looked_up: LookedUp) -> None:
+    for state in (S.UNKNOWN, S.FAILED_RETRYABLE):
+        follows = ask(looked_up, state=state, **UNTOLD)
+        assert (follows.row, follows.to, follows.reason) == ("failed_there", S.MANUAL_REVIEW, R.UNRESOLVED)
+    at_the_desk = ask(looked_up, state=S.MANUAL_REVIEW, **UNTOLD)
+    assert (at_the_desk.to, at_the_desk.reason, at_the_desk.found) == (None, None, True)
+
+
+def test_a_name_that_no_record_has_tells_none_apart() -> None:
+    assert ask(found(BROKEN), **KNOWN).reason is R.UNRESOLVED
+
+
+def test_what_failed_for_an_earlier_attempt_is_counted_again_when_it_says_something_else() -> None:
+    tied = {"earlier": (Earlier(failed=frozenset({"r-1"})),)}
+    assert ask(found(BROKEN), **tied).row == "absent"
+    assert ask(found(DONE), **tied).to is S.OUTCOME_CONFIRMED
+    assert ask(found(BROKEN, replace(DONE, reference="r-2")), **tied).to is S.OUTCOME_CONFIRMED
 
 
 # In MANUAL_REVIEW only the rows that say something exists; a reason there is the item's new reason.

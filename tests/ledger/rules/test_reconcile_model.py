@@ -50,7 +50,9 @@ answers = (
 earlier = st.builds(
     Earlier,
     references=st.frozensets(st.sampled_from(["r-0", "r-1"])),
+    failed=st.frozensets(st.sampled_from(["r-1", "r-2"])),
     confirmed=st.sampled_from([False, False, True]),
+    left_nothing=st.booleans(),
 )
 rarely = st.sampled_from([False, False, False, True])
 attempts = st.builds(
@@ -72,6 +74,7 @@ attempts = st.builds(
     rejected=rarely,
     max_attempts_used=rarely,
     key_window_ends_at=st.none() | times,
+    references=st.frozensets(st.sampled_from(["r-2"])),
     earlier=st.lists(earlier, max_size=2).map(tuple),
 )
 authorities = st.just(Allowed()) | st.lists(st.sampled_from(Reason), min_size=1, max_size=2, unique=True).map(
@@ -82,18 +85,23 @@ authorities = st.just(Allowed()) | st.lists(st.sampled_from(Reason), min_size=1,
 def nothing_happened(a: AttemptFacts, looked_up: LookedUp) -> bool:
     """Is all that is there known to have failed, or confirmed?"""
     confirmed = {reference for one in a.earlier if one.confirmed for reference in one.references}
-    known = {reference for one in a.earlier for reference in one.references}
     return all(
-        r.reference in confirmed or (r.reference in known and r.state == "failed") for r in looked_up.records
+        r.reference in confirmed or (r.state == "failed" and is_of_earlier(a, r)) for r in looked_up.records
     )
+
+
+def is_of_earlier(a: AttemptFacts, r: Record) -> bool:
+    """Does an earlier attempt have its name, or failed it there when that was sent?"""
+    named = {reference for one in a.earlier for reference in one.references}
+    failed = {reference for one in a.earlier for reference in one.failed}
+    return r.reference in (named | failed if r.state == "failed" else named)
 
 
 def model_row(a: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused) -> str:  # noqa: C901
     """The same table asked as a person would: what is there? if nothing, may that be believed, and then?"""
     kind = str(looked_up.kind)
-    known = {reference for one in a.earlier for reference in one.references}
     theirs = {
-        (r.reference or object(), r.content, r.state) for r in looked_up.records if r.reference not in known
+        (r.reference or object(), r.content, r.state) for r in looked_up.records if not is_of_earlier(a, r)
     }
     only_exists = a.state in ("MANUAL_REVIEW", "FAILED_RETRYABLE")
     if not only_exists and a.state != "UNKNOWN":
@@ -204,3 +212,16 @@ def test_authority_never_hides_a_fact(
     follows = decide(attempt, looked_up, authority, NOW)
     if follows.row not in ("authority_refused", "attempts_used_up", "absent"):
         assert follows == decide(attempt, looked_up, Allowed(), NOW)
+
+
+@given(attempts, answers, authorities)
+def test_no_attempt_ends_by_what_another_may_have_left(
+    attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
+) -> None:
+    follows = decide(attempt, looked_up, authority, NOW)
+    if follows.cause != "failed_there" or follows.record is None:
+        return
+    shown = {record.reference for record in looked_up.records}
+    for one in attempt.earlier:
+        if follows.record.reference not in attempt.references:
+            assert one.left_nothing or one.confirmed or one.failed or one.references & shown

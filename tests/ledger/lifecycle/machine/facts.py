@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.ledger.lifecycle.machine.model import FINAL, Operation, Tried
+from tests.ledger.lifecycle.machine.model import FINAL, Operation, SawFailed, Tried
 
 NOTHING = {"absent", "nothing_happened"}
 RECEIPT_IS_EVIDENCE = {"hash_mismatch", "reversed", "several", "conflict"}
@@ -125,8 +125,8 @@ def _settle(op: Operation, a: Tried, said: Said, follows: str) -> None:
 
 def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
     """The provider's answer about an attempt that was sent."""
-    earlier: set[str] = set().union(*(b.own for b in op.tried if b.number < a.number)) - a.own
-    found = [record for record in dict.fromkeys(seen.records) if record[0] not in earlier]
+    before = _before(op, a)
+    found = [record for record in dict.fromkeys(seen.records) if not any(b.owns(record) for b in before)]
     nothing = _is_absent(seen, found) and _nothing_happened(op, seen)
     follows = "evidence" if stale else _find(op, a, seen, found, nothing=nothing)
     if not stale:
@@ -137,10 +137,46 @@ def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
         a.adapter_failures = a.adapter_failures + 1 if seen.kind == "adapter_failed" else 0
         if _is_absent(seen, found) and a.spaced:
             a.negatives, a.spaced = a.negatives + 1, False
+    there, sent = (frozenset(b.number for b in op.tried if b.sent or every) for every in (True, False))
+    a.saw_failed += [SawFailed(name, there, sent) for name, _, state in seen.records if state == "failed"]
     if found:
         op.void_all()
         a.positive = a.positive or a.state not in FINAL
     _apply(op, a, follows, found)
+
+
+@dataclass(frozen=True)
+class Before:
+    """An attempt before another one, with what tells its records from the other's."""
+
+    tried: Tried
+    named: set[str]
+    failed: set[str]
+
+    def owns(self, record: tuple[str, str, str]) -> bool:
+        return record[0] in self.named or (record[2] == "failed" and record[0] in self.failed)
+
+    def is_told(self, shown: set[str]) -> bool:
+        b = self.tried
+        nothing_there = b.by_absent or not b.sent or b.state == "OUTCOME_CONFIRMED"
+        return nothing_there or bool(self.failed or self.named & shown)
+
+
+def _before(op: Operation, a: Tried) -> list[Before]:
+    known: set[str] = set()
+    before = []
+    for b in op.tried[: a.number - 1]:
+        failed = {saw.reference for saw in b.saw_failed if saw.before(a)} - known
+        known |= b.own | failed
+        before.append(Before(b, b.own - a.own, failed - b.own - a.own))
+    return before
+
+
+def _may_be_of_another(op: Operation, a: Tried, reference: str, seen: Seen) -> bool:
+    """Can the record that failed there not be told from one that an earlier attempt may have left?"""
+    before, shown = _before(op, a), {name for name, _, _ in seen.records}
+    had_it = any(reference in b.tried.own | {saw.reference for saw in b.tried.saw_failed} for b in before)
+    return (reference not in a.own or had_it) and not all(b.is_told(shown) for b in before)
 
 
 def _is_absent(seen: Seen, found: list[tuple[str, str, str]]) -> bool:
@@ -155,9 +191,9 @@ def _nothing_happened(op: Operation, seen: Seen) -> bool:
 
 def _find(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str, str]], *, nothing: bool) -> str:
     if a.state == "UNKNOWN":
-        first = _find_first(op, a, seen, found) or _find_existing(found)
+        first = _find_first(op, a, seen, found) or _find_of_it(op, a, seen, found)
         return first or _find_absent(op, a, nothing=nothing)
-    existing = _find_existing(found)
+    existing = _find_of_it(op, a, seen, found)
     may = a.state in ("MANUAL_REVIEW", "FAILED_RETRYABLE") and existing != "in_progress"
     return (existing if may else "") or "evidence"
 
@@ -177,6 +213,13 @@ def _find_first(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str,
         a.checks += 1
         return "review unresolved" if a.checks >= op.tool.max_checks else "stay"
     return ""
+
+
+def _find_of_it(op: Operation, a: Tried, seen: Seen, found: list[tuple[str, str, str]]) -> str:
+    existing = _find_existing(found)
+    if existing != "failed_there" or not _may_be_of_another(op, a, found[0][0], seen):
+        return existing
+    return "evidence" if a.state == "MANUAL_REVIEW" else "review unresolved"
 
 
 def _find_existing(found: list[tuple[str, str, str]]) -> str:

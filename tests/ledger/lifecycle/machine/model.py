@@ -37,6 +37,19 @@ class Approval:
     voters: frozenset[str]
 
 
+@dataclass(frozen=True)
+class SawFailed:
+    """A look-up saw a record that failed there. `there`, `sent`: attempts made, or sent, by then."""
+
+    reference: str
+    there: frozenset[int]
+    sent: frozenset[int]
+
+    def before(self, a: Tried) -> bool:
+        """Was that before this one was sent, as far as anybody knows when it was?"""
+        return a.number not in (self.there if a.maybe_sent else self.sent)
+
+
 @dataclass
 class Tried:
     """One attempt."""
@@ -64,6 +77,7 @@ class Tried:
     adapter_failures: int = 0
     last_answer: str = ""
     seen_there: bool = False  # the last answer showed it, done or under way
+    saw_failed: list[SawFailed] = field(default_factory=list)
     by_absent: bool = False
     proven: bool = False  # its agent knew that nothing had happened
     resting: bool = False
