@@ -12,7 +12,7 @@ from ledger.lifecycle.decisions import (
 )
 from ledger.lifecycle.escalating import escalate_before_key_window_closes
 from ledger.lifecycle.finding_many import PLAIN, Answered, confirm_plain
-from ledger.lifecycle.findings import apply_answer
+from ledger.lifecycle.findings import Asked, apply_answer
 from ledger.lifecycle.intents import record_intent
 from ledger.lifecycle.leave import give_leave, give_leave_to_ledger, leave_still_holds
 from ledger.lifecycle.offers import Offer, offers_for
@@ -71,6 +71,7 @@ __all__ = [
     "LONGEST_SNOOZE",
     "PLAIN",
     "Answered",
+    "Asked",
     "CheckpointNotGrowing",
     "Decided",
     "DecisionRefused",

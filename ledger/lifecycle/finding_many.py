@@ -11,10 +11,10 @@ from django.db.models import QuerySet
 from ledger.budgets import BooksOfMany
 from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.findings import follow, what_follows
+from ledger.lifecycle.findings import Asked, follow, what_follows
 from ledger.lifecycle.pen import Together
 from ledger.lifecycle.settling import settle
-from ledger.models import Approval, Attempt, Event, Operation, Provider, ReviewItem, Statement, Vote
+from ledger.models import Approval, Attempt, Event, Operation, ReviewItem, Statement, Vote
 from ledger.rules.reconcile import Follows, LookedUp
 from ledger.rules.reports import Reported
 from ledger.rules.states import State
@@ -31,8 +31,7 @@ class Answered:
 
     attempt_id: str
     operation_id: str
-    epoch: int
-    provider: Provider | None
+    asked: Asked
     looked_up: LookedUp
 
 
@@ -50,7 +49,7 @@ def confirm_plain(answers: Iterable[Answered]) -> set[str]:
         books = _books_of(cases)
         for case, answer, said in plain:
             case.books = books
-            follow(case, case.newest, answer.epoch, answer.provider, answer.looked_up, said)
+            follow(case, case.newest, answer.asked, answer.looked_up, said)
             settle(case)
     if cases:
         books.write()
@@ -64,13 +63,13 @@ def _if_plain(case: Case, answer: Answered) -> Follows | None:
     item = case.items.get(attempt.pk)
     may_be = (
         len(case.attempts) == 1
-        and (attempt.pk, attempt.lookup_epoch) == (answer.attempt_id, answer.epoch)
+        and (attempt.pk, attempt.lookup_epoch) == (answer.attempt_id, answer.asked.epoch)
         and attempt.state == State.UNKNOWN
         and item is not None
         and item.reason == ReviewReason.UNKNOWN
         and case.unheard
     )
-    follows = what_follows(case, attempt, answer.looked_up) if may_be else None
+    follows = what_follows(case, attempt, answer.asked, answer.looked_up) if may_be else None
     return follows if follows and follows.row == PLAIN else None
 
 

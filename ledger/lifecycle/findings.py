@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,38 +42,41 @@ from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy
 _UNREADABLE = (LookedUpKind.UNAVAILABLE, LookedUpKind.ADAPTER_FAILED)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One question: its epoch of the look-up lease, when that was taken, and who was asked."""
+
+    epoch: int
+    at: datetime
+    provider: Provider | None
+
+
 def apply_answer(
-    *, attempt_id: str, epoch: int, provider: Provider | None, looked_up: LookedUp
+    *, attempt_id: str, epoch: int, asked_at: datetime, provider: Provider | None, looked_up: LookedUp
 ) -> Follows | None:
     """Store one answer and let it decide. None: a later look-up holds the lease, so this one is a zombie's;
     its answer is kept and a new look-up made due."""
+    asked = Asked(epoch, asked_at, provider)
     with locked_attempt(attempt_id, tenant_id=None, actor=RECONCILER) as (case, attempt):
         if attempt.lookup_epoch != epoch:
-            _keep_stale(case, attempt, epoch, provider, looked_up)
+            _keep_stale(case, attempt, asked, looked_up)
             return None
-        follows = what_follows(case, attempt, looked_up)
-        follow(case, attempt, epoch, provider, looked_up, follows)
+        follows = what_follows(case, attempt, asked, looked_up)
+        follow(case, attempt, asked, looked_up, follows)
         return follows
 
 
-def what_follows(case: Case, attempt: Attempt, looked_up: LookedUp) -> Follows:
+def what_follows(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp) -> Follows:
     """Authority is asked only where nothing is there: of what is, nothing is sent again."""
     is_there = bool(_counted(case, attempt, looked_up)) or looked_up.kind in _UNREADABLE
     authority = Allowed() if is_there else authority_after_absent(case.operation, attempt, now=case.now)
-    return decide(facts_of(case, attempt), looked_up, authority, case.now)
+    return decide(facts_of(case, attempt), looked_up, authority, case.now, asked_at=asked.at)
 
 
-def follow(
-    case: Case,
-    attempt: Attempt,
-    epoch: int,
-    provider: Provider | None,
-    looked_up: LookedUp,
-    follows: Follows,
-) -> None:
+def follow(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp, follows: Follows) -> None:
     """Write down the answer and what it leads to."""
-    _store(case, attempt, epoch, provider, looked_up, follows)
-    _count(case, attempt, looked_up, follows)
+    _store(case, attempt, asked, looked_up, follows)
+    _count(case, attempt, asked, looked_up, follows)
     _apply(case, attempt, looked_up, follows)
     if follows.may_escalate:
         escalate_overdue(case, attempt)
@@ -105,10 +109,8 @@ def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
     )
 
 
-def _keep_stale(
-    case: Case, attempt: Attempt, epoch: int, provider: Provider | None, looked_up: LookedUp
-) -> None:
-    _store(case, attempt, epoch, provider, looked_up, Follows(row="stale"))
+def _keep_stale(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp) -> None:
+    _store(case, attempt, asked, looked_up, Follows(row="stale"))
     found = _counted(case, attempt, looked_up)
     if found:
         _keep_finding(case, attempt)
@@ -117,21 +119,15 @@ def _keep_stale(
         case.change(attempt, next_check_at=case.now)
 
 
-def _store(
-    case: Case,
-    attempt: Attempt,
-    epoch: int,
-    provider: Provider | None,
-    looked_up: LookedUp,
-    follows: Follows,
-) -> None:
+def _store(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp, follows: Follows) -> None:
     veil = veil_over(attempt)
     records = [{**_named(record), "data": veil.over(record.data)} for record in looked_up.records]
     look_up = LookUp(
         tenant_id=attempt.tenant_id,
         attempt=attempt,
-        provider=provider,
-        epoch=epoch,
+        provider=asked.provider,
+        epoch=asked.epoch,
+        asked_at=asked.at,
         answered_at=case.now,
         answer=looked_up.kind,
         records=records,
@@ -149,7 +145,7 @@ def _named(record: Record) -> dict[str, Any]:
     return {"reference": record.reference, "content": record.content, "state": record.state}
 
 
-def _count(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) -> None:
+def _count(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp, follows: Follows) -> None:
     """Give the look-up lease back and count what this answer was."""
     changes: dict[str, Any] = {
         "lookup_lease_until": None,
@@ -161,7 +157,7 @@ def _count(case: Case, attempt: Attempt, looked_up: LookedUp, follows: Follows) 
     if follows.check_counted:
         changes["checks"] = attempt.checks + 1
     if follows.negative_counted:
-        changes |= {"negatives": attempt.negatives + 1, "last_negative_at": case.now}
+        changes |= {"negatives": attempt.negatives + 1, "last_negative_at": asked.at}
     case.change(attempt, **changes)
 
 

@@ -14,16 +14,15 @@ FRESH_FOR = timedelta(minutes=5)
 
 
 def proven_absent_lately(attempt: Attempt, now: datetime) -> bool:
-    """A tool without look-up can prove nothing and needs none. Else: the settle window is over, no look-up
-    is in flight, and the last answer is under 5 minutes old and was an *absent* that is believed."""
+    """A tool without look-up can prove nothing and needs none. Else: no look-up is in flight, and the last
+    answer was an *absent* that is believed, asked for under 5 minutes ago and after the settle window."""
     rule = rule_of(attempt)
     if not rule.has_lookup or not attempt.was_sent:
         return True
-    return (
-        settle_ends_at(attempt, rule.settle_s) <= now
-        and not look_up_in_flight(attempt, now)
-        and _last_answer_is_fresh_absent(attempt, now)
-    )
+    last = None if look_up_in_flight(attempt, now) else last_answer(attempt)
+    if last is None or last.asked_at is None or not last.believed_absent:
+        return False
+    return settle_ends_at(attempt, rule.settle_s) <= last.asked_at and now - last.asked_at < FRESH_FOR
 
 
 def settle_ends_at(attempt: Attempt, settle_s: float) -> datetime:
@@ -49,11 +48,6 @@ def look_up_in_flight(attempt: Attempt, now: datetime) -> bool:
 def made_due(case: Case, attempt: Attempt) -> None:
     """The next pass of the reconciler asks about this attempt."""
     case.change(attempt, next_check_at=case.now)
-
-
-def _last_answer_is_fresh_absent(attempt: Attempt, now: datetime) -> bool:
-    last = last_answer(attempt)
-    return last is not None and last.believed_absent and now - last.answered_at < FRESH_FOR
 
 
 @remembered

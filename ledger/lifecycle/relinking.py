@@ -60,7 +60,7 @@ def relink_record(*, item_id: str, by: User, why: str, reference: str) -> Decide
         decided = desk.record(DecisionKind.RELINK_RECORD, why, reference=reference, before=before)
         void_all_approvals(case, "a provider record was named")
         _keep_reference(case, attempt, reference)
-        look_again(case, attempt)
+        _ask_anew(case, attempt)
         return decided
 
 
@@ -106,6 +106,12 @@ def _insert_corrected(
         actor=source.actor,
         expires_at=source.expires_at,
     )
+
+
+def _ask_anew(case: Case, attempt: Attempt) -> None:
+    """A look-up under way does not ask for the record that was named: its answer is an earlier one's."""
+    case.change(attempt, lookup_epoch=attempt.lookup_epoch + 1, lookup_lease_until=None)
+    look_again(case, attempt)
 
 
 def _keep_reference(case: Case, attempt: Attempt, reference: str) -> None:

@@ -1,5 +1,5 @@
-"""Which answers of look-ups are an *absent* that is believed: a column added without rewriting the table. Of
-what was stored before nobody asked, so it proves nothing."""
+"""When a look-up was asked for, and whether it is an *absent* that is believed: columns added without rewriting
+the table. What was stored before says neither, so it proves nothing."""
 
 from django.db import migrations, models
 
@@ -12,5 +12,10 @@ class Migration(migrations.Migration):
             model_name="lookup",
             name="believed_absent",
             field=models.BooleanField(db_default=False, default=False),
+        ),
+        migrations.AddField(
+            model_name="lookup",
+            name="asked_at",
+            field=models.DateTimeField(null=True),
         ),
     ]

@@ -98,7 +98,7 @@ class Attempt(TenantRow):
     lookup_epoch = models.PositiveIntegerField(default=0)
     checks = models.PositiveIntegerField(default=0)  # undecided answers of a reachable provider
     negatives = models.PositiveIntegerField(default=0)
-    last_negative_at = models.DateTimeField(null=True)
+    last_negative_at = models.DateTimeField(null=True)  # when it was asked for
     adapter_failures = models.PositiveIntegerField(default=0)
     lookup_failures = models.PositiveIntegerField(default=0)  # unavailable in a row: drives the back-off
 
@@ -205,6 +205,7 @@ class LookUp(TenantRow):
     attempt = models.ForeignKey(Attempt, models.PROTECT, related_name="lookups", db_constraint=False)
     provider = models.ForeignKey(Provider, models.PROTECT, null=True, related_name="+", db_constraint=False)
     epoch = models.PositiveIntegerField()
+    asked_at = models.DateTimeField(null=True)  # when its lease was taken; null in old rows
     answered_at = models.DateTimeField()
     answer = models.CharField(max_length=20)
     records = models.JSONField(default=list)

@@ -32,11 +32,12 @@ attempt's own fault."""
 @dataclass(frozen=True)
 class Claim:
     """One attempt to ask about, and who is asked, as they are stored now (None: nobody has added it); an
-    answer counts only under this epoch."""
+    answer counts only under this epoch, and for no later than `at`."""
 
     attempt: Attempt
     epoch: int
     provider: Provider | None
+    at: datetime
 
     @property
     def attempt_id(self) -> str:
@@ -88,7 +89,7 @@ def _claim(lane: Lane, at_most: int) -> list[Claim]:
     Attempt.objects.filter(pk__in=[attempt.pk for attempt in picked]).update(
         lookup_lease_until=now + LOOK_UP_LEASE, lookup_epoch=F("lookup_epoch") + 1
     )
-    return [Claim(attempt, attempt.lookup_epoch + 1, provider) for attempt in picked]
+    return [Claim(attempt, attempt.lookup_epoch + 1, provider, now) for attempt in picked]
 
 
 def provider_named(tenant_id: int, name: str | None) -> Provider | None:

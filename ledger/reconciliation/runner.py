@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ledger.faults import fault_point
-from ledger.lifecycle import PLAIN, Answered, apply_answer, confirm_plain
+from ledger.lifecycle import PLAIN, Answered, Asked, apply_answer, confirm_plain
 from ledger.providers.base import Question
 from ledger.providers.pace import shared
 from ledger.pulses import beat
@@ -140,7 +140,7 @@ class _Pass:
 
     def _apply_plain(self, heard: Iterable[tuple[Claim, LookedUp]]) -> set[str]:
         answered = [
-            Answered(claim.attempt_id, claim.attempt.operation_id, claim.epoch, claim.provider, looked_up)
+            Answered(claim.attempt_id, claim.attempt.operation_id, _asked(claim), looked_up)
             for claim, looked_up in heard
         ]
         done = durable(lambda: _confirmed(answered))
@@ -164,10 +164,18 @@ def _confirmed(answered: Iterable[Answered]) -> set[str]:
 def _applied(claim: Claim, looked_up: LookedUp) -> str | None:
     """The row of the recovery table that decided; None where somebody else asks by now."""
     follows = apply_answer(
-        attempt_id=claim.attempt_id, epoch=claim.epoch, provider=claim.provider, looked_up=looked_up
+        attempt_id=claim.attempt_id,
+        epoch=claim.epoch,
+        asked_at=claim.at,
+        provider=claim.provider,
+        looked_up=looked_up,
     )
     fault_point("reconciler.before_commit")
     return follows.row if follows else None
+
+
+def _asked(claim: Claim) -> Asked:
+    return Asked(claim.epoch, claim.at, claim.provider)
 
 
 def _ask(claim: Claim, places: Places, question: Question) -> Answer:

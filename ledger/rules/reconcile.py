@@ -159,6 +159,7 @@ class _Case:
     looked_up: LookedUp
     authority: Allowed | Refused
     now: datetime
+    asked_at: datetime
 
     @property
     def counted(self) -> tuple[Record, ...]:
@@ -193,13 +194,13 @@ class _Case:
 
     @property
     def settled(self) -> bool:
-        return self.now >= self.attempt.send_lease_ended_at + timedelta(seconds=self.attempt.settle_s)
+        return self.asked_at >= self.attempt.send_lease_ended_at + timedelta(seconds=self.attempt.settle_s)
 
     @property
     def negative_counts(self) -> bool:
-        """Is this an *absent* far enough from the last counted one?"""
+        """Was this *absent* asked for long enough after the last counted one?"""
         last_at, spacing_s = self.attempt.last_negative_at, negative_spacing_s(self.attempt.settle_s)
-        return self.absent and (last_at is None or (self.now - last_at).total_seconds() >= spacing_s)
+        return self.absent and (last_at is None or (self.asked_at - last_at).total_seconds() >= spacing_s)
 
     @property
     def absent_too_early(self) -> bool:
@@ -258,14 +259,20 @@ class Row:
 
 
 def decide(
-    attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused, now: datetime
+    attempt: AttemptFacts,
+    looked_up: LookedUp,
+    authority: Allowed | Refused,
+    now: datetime,
+    *,
+    asked_at: datetime,
 ) -> Follows:
-    """What follows from this answer for this attempt: the first row that holds.
+    """What follows from this answer for this attempt: the first row that holds. `asked_at`: when the question
+    was claimed. What nobody had sent or could see by then the answer knows nothing of, however late it comes.
 
     For an UNKNOWN attempt every row applies; in MANUAL_REVIEW and FAILED_RETRYABLE only those that say
     something exists. Everything else, and any answer about an attempt in another state, is evidence only.
     """
-    case = _Case(attempt, looked_up, authority, now)
+    case = _Case(attempt, looked_up, authority, now, asked_at)
     row = next((row for row in _rows_for(attempt.state) if row.holds(case)), EVIDENCE)
     follows = replace(
         row.follow(case),

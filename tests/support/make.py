@@ -217,11 +217,16 @@ def looked_up(
     *records: Record,
     provider: Provider | None = None,
     canary_seen: bool | None = None,
+    asked_at: datetime | None = None,
 ) -> Attempt:
-    """Apply one answer to the look-up of an attempt."""
-    epoch = fresh(attempt).lookup_epoch
+    """Apply one answer to the look-up of an attempt, asked for now where no other time is given."""
+    epoch, at = fresh(attempt).lookup_epoch, asked_at or database_clock()
     answer = LookedUp(kind=kind, records=records, canary_seen=canary_seen)
-    durable(lambda: apply_answer(attempt_id=attempt.pk, epoch=epoch, provider=provider, looked_up=answer))
+    durable(
+        lambda: apply_answer(
+            attempt_id=attempt.pk, epoch=epoch, asked_at=at, provider=provider, looked_up=answer
+        )
+    )
     return fresh(attempt)
 
 

@@ -16,7 +16,7 @@ from ledger.models import Attempt, Destination, ReviewItem
 from ledger.reconciliation import sweep_once
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
-from ledger.transactions import durable
+from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast
 
@@ -118,7 +118,11 @@ class RandomWork:
         make.waited(Attempt.objects.filter(pk=attempt.pk))
         durable(
             lambda: lifecycle.apply_answer(
-                attempt_id=attempt.pk, epoch=epoch, provider=None, looked_up=looked_up
+                attempt_id=attempt.pk,
+                epoch=epoch,
+                asked_at=database_clock(),
+                provider=None,
+                looked_up=looked_up,
             )
         )
 

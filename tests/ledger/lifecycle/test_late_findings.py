@@ -9,6 +9,7 @@ import pytest
 from ledger import lifecycle
 from ledger.lifecycle import LeaveGiven
 from ledger.models import Attempt, LookUp, ReviewItem
+from ledger.reconciliation import asking, claims
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
@@ -39,7 +40,9 @@ def retryable(people: Cast) -> Attempt:
 def answered(attempt: Attempt, epoch: int, *records: Record) -> Attempt:
     found = LookedUp(LookedUpKind.FOUND if records else LookedUpKind.ABSENT, records)
     durable(
-        lambda: lifecycle.apply_answer(attempt_id=attempt.pk, epoch=epoch, provider=None, looked_up=found)
+        lambda: lifecycle.apply_answer(
+            attempt_id=attempt.pk, epoch=epoch, asked_at=database_clock(), provider=None, looked_up=found
+        )
     )
     return make.fresh(attempt)
 
@@ -150,6 +153,60 @@ def test_a_closed_item_does_not_speak_for_a_later_question(people: Cast) -> None
         durable(lambda: lifecycle.approve(item_id=closed.pk, by=people.approver, why="checked"))
     assert refused.value.code == "already-decided"
     assert not attempt.votes.exists()
+
+
+def test_an_absent_heard_inside_the_settle_window_is_too_early_whenever_it_is_applied(people: Cast) -> None:
+    attempt = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT)
+    heard_at = database_clock()
+    make.waited(Attempt.objects.filter(pk=attempt.pk), timedelta(seconds=29))
+    attempt = make.looked_up(attempt, LookedUpKind.ABSENT, asked_at=heard_at)
+    assert attempt.state == State.UNKNOWN
+    assert attempt.lookups.latest("answered_at").row == "absent_too_early"
+    make.waited(Attempt.objects.filter(pk=attempt.pk), timedelta(seconds=5))
+    assert make.looked_up(attempt, LookedUpKind.ABSENT).state == State.FAILED_RETRYABLE
+
+
+@pytest.mark.parametrize(("settled_s", "age_s"), [(-1, 0), (3_600, 301)], ids=["too early", "too old"])
+def test_what_was_heard_is_no_newer_when_a_stopped_reconciler_applies_it(
+    people: Cast, settled_s: int, age_s: int
+) -> None:
+    """`settled_s`: so long before it was asked for, the settle window was over."""
+    attempt, now = make.unknown(people.key), database_clock()
+    asked_at = now - timedelta(seconds=max(age_s, 60))
+    over = asked_at - timedelta(seconds=settled_s)
+    Attempt.objects.filter(pk=attempt.pk).update(lease_ended_at=over - timedelta(seconds=30))
+    make.looked_up(attempt, LookedUpKind.ABSENT, asked_at=asked_at)
+    item = make.item_of(attempt)
+    with pytest.raises(lifecycle.DecisionRefused) as refused:
+        durable(lambda: lifecycle.approve(item_id=item.pk, by=people.approver, why="fine"))
+    assert refused.value.code == "recheck-first"
+    Attempt.objects.filter(pk=attempt.pk).update(negatives=0, last_negative_at=None)
+    make.looked_up(attempt, LookedUpKind.ABSENT)
+    durable(lambda: lifecycle.approve(item_id=item.pk, by=people.approver, why="fine"))
+
+
+def test_a_look_up_under_way_does_not_speak_of_a_record_named_since(people: Cast) -> None:
+    attempt = absent_so_far(people)
+    claimed = Attempt.objects.filter(pk=attempt.pk)
+    claimed.update(lookup_epoch=7, lookup_lease_until=database_clock() + timedelta(seconds=30))
+    item = make.item_of(attempt)
+    durable(
+        lambda: lifecycle.relink_record(item_id=item.pk, by=people.operator, why="seen", reference="re_1")
+    )
+    attempt = answered(attempt, 7)
+    assert (attempt.state, attempt.reason) == (State.UNKNOWN, "unknown")
+    assert attempt.lookups.latest("answered_at").row == "stale"
+    (lane,) = claims.due_lanes()
+    (claim,) = claims.claim_in(lane)
+    assert asking.question_about(claim.attempt).provider_request_id == "re_1"
+    assert answered(attempt, claim.epoch, DONE).state == State.OUTCOME_CONFIRMED
+
+
+def absent_so_far(people: Cast) -> Attempt:
+    """One look found nothing, long ago; the next would decide."""
+    attempt = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT)
+    make.waited(Attempt.objects.filter(pk=attempt.pk))
+    return make.fresh(attempt)
 
 
 DONE_ELSEWHERE = Record(reference="re_2", content="same", state="done")

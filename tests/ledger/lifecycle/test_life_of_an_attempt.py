@@ -240,6 +240,7 @@ def test_a_stale_epoch_settles_nothing(people: Cast) -> None:
         lambda: lifecycle.apply_answer(
             attempt_id=attempt.pk,
             epoch=2,
+            asked_at=database_clock(),
             provider=None,
             looked_up=LookedUp(LookedUpKind.FOUND, (DONE,)),
         )

@@ -31,7 +31,7 @@ from ledger.queries.invariants import findings
 from ledger.reconciliation import claims
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
-from ledger.transactions import Busy, durable
+from ledger.transactions import Busy, database_clock, durable
 from tests.support import make, races
 from tests.support.cast import Cast, cast
 from tests.support.races import Work
@@ -208,7 +208,7 @@ def test_the_same_answer_applied_twice_at_once_is_one_confirmation(people: Cast)
         attempt = make.unknown(people.key)
         apply = [
             lambda attempt=attempt, epoch=epoch: lifecycle.apply_answer(
-                attempt_id=attempt.pk, epoch=epoch, provider=None, looked_up=found
+                attempt_id=attempt.pk, epoch=epoch, asked_at=database_clock(), provider=None, looked_up=found
             )
             for epoch in (0, 0, 1)
         ]

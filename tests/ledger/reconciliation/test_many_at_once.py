@@ -230,6 +230,27 @@ def test_one_answer_that_cannot_be_applied_keeps_no_other_waiting(
     assert office.states("a") == {State.OUTCOME_CONFIRMED}
 
 
+@pytest.mark.parametrize("count", [1, 3], ids=["alone", "together"])
+def test_an_answer_is_as_old_as_its_question(
+    office: Office, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """A reconciler that stops between the two must not make it newer."""
+    heard_at = []
+
+    def at(point: str) -> None:
+        if point == "reconciler.answered":
+            heard_at.append(database_clock())
+
+    monkeypatch.setattr(runner, "fault_point", at)
+    office.lost("a", count)
+    began_at = database_clock()
+    passes()
+    answers = LookUp.objects.all()
+    assert len(answers) == count
+    assert all(answer.asked_at and began_at < answer.asked_at < max(heard_at) for answer in answers)
+    assert all(min(heard_at) < answer.answered_at for answer in answers)
+
+
 def test_who_waits_for_a_turn_heeds_a_rest_that_another_was_told() -> None:
     class Turns(pace.TurnsOfThisProcess):
         rests = iter([0.0, 5.0])

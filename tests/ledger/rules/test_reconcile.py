@@ -74,8 +74,16 @@ def refused(*reasons: Reason) -> Refused:
     return Refused(reasons)
 
 
-def ask(looked_up: LookedUp, authority: Allowed | Refused | None = None, **facts: Any) -> Follows:
-    return decide(replace(SETTLED, **facts), looked_up, authority or Allowed(), NOW)
+def ask(
+    looked_up: LookedUp,
+    authority: Allowed | Refused | None = None,
+    *,
+    asked_at: datetime = NOW,
+    now: datetime = NOW,
+    **facts: Any,
+) -> Follows:
+    attempt = replace(SETTLED, **facts)
+    return decide(attempt, looked_up, authority or Allowed(), now, asked_at=asked_at)
 
 
 S, R = State, ReviewReason
@@ -226,6 +234,19 @@ def test_only_a_spaced_negative_counts() -> None:
     assert ask(ABSENT, negatives=0, last_negative_at=None).negative_counted
     for other in (BLIND, UNAVAILABLE, FAILING, found(DONE), found(RUNNING)):
         assert not ask(other).negative_counted
+
+
+def test_an_absent_is_as_old_as_its_question() -> None:
+    """A reconciler may stop before it applies what it heard inside the settle window, or too soon."""
+    later, moment = NOW + timedelta(minutes=3), timedelta(microseconds=1)
+    assert ask(ABSENT, now=later).row == "absent"
+    assert ask(ABSENT, now=later, send_lease_ended_at=NOW - timedelta(seconds=30) + moment).row == (
+        "absent_too_early"
+    )
+    last_at = SETTLED.last_negative_at
+    assert last_at is not None
+    assert not ask(ABSENT, now=later, last_negative_at=last_at + moment).negative_counted
+    assert ask(ABSENT, now=later, key_window_ends_at=later).row == "key_window_over"
 
 
 def test_only_undecided_answers_of_a_reachable_provider_count_as_checks() -> None:

@@ -21,6 +21,7 @@ from ledger.rules.states import State, check_move
 from ledger.rules.vocabulary import Effect
 
 NOW = datetime(2026, 8, 11, 10, tzinfo=UTC)
+ASKED = NOW - timedelta(seconds=7)
 
 spans = st.integers(-4_000, 4_000).map(lambda tenths: timedelta(seconds=tenths / 10))
 times = spans.map(lambda span: NOW + span)
@@ -131,8 +132,8 @@ def model_row(a: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
         return "unresolved"
     if kind in ("adapter_failed", "unavailable") or looked_up.canary_seen is False:
         return "unavailable"
-    waited_s = (NOW - a.send_lease_ended_at).total_seconds()
-    spaced = a.last_negative_at is None or (NOW - a.last_negative_at).total_seconds() >= min(5, a.settle_s)
+    waited_s = (ASKED - a.send_lease_ended_at).total_seconds()
+    spaced = a.last_negative_at is None or (ASKED - a.last_negative_at).total_seconds() >= min(5, a.settle_s)
     if waited_s < a.settle_s or a.negatives + spaced < 2:
         return "unresolved" if a.checks >= a.max_checks - 1 else "absent_too_early"
     if (
@@ -159,7 +160,9 @@ def model_row(a: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
 def test_the_first_row_that_holds_is_the_model_s(
     attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
 ) -> None:
-    assert decide(attempt, looked_up, authority, NOW).row == model_row(attempt, looked_up, authority)
+    assert decide(attempt, looked_up, authority, NOW, asked_at=ASKED).row == model_row(
+        attempt, looked_up, authority
+    )
 
 
 @settings(max_examples=1_000)
@@ -167,7 +170,7 @@ def test_the_first_row_that_holds_is_the_model_s(
 def test_nothing_is_sent_again_unless_it_is_a_read_or_every_condition_holds(
     attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
 ) -> None:
-    if decide(attempt, looked_up, authority, NOW).to is not State.FAILED_RETRYABLE:
+    if decide(attempt, looked_up, authority, NOW, asked_at=ASKED).to is not State.FAILED_RETRYABLE:
         return
     assert attempt.state is State.UNKNOWN
     assert not attempt.cancelled
@@ -180,7 +183,7 @@ def test_nothing_is_sent_again_unless_it_is_a_read_or_every_condition_holds(
     assert attempt.idempotent
     assert attempt.key_window_ends_at is not None
     assert attempt.key_window_ends_at > NOW
-    assert NOW - attempt.send_lease_ended_at >= timedelta(seconds=attempt.settle_s)
+    assert ASKED - attempt.send_lease_ended_at >= timedelta(seconds=attempt.settle_s)
     assert attempt.negatives >= 1
     assert not any((attempt.has_positive_evidence, attempt.success_reported, attempt.confirm_by_lookup))
     assert not attempt.max_attempts_used
@@ -192,7 +195,7 @@ def test_nothing_is_sent_again_unless_it_is_a_read_or_every_condition_holds(
 def test_what_follows_is_a_legal_move_and_says_why(
     attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
 ) -> None:
-    follows = decide(attempt, looked_up, authority, NOW)
+    follows = decide(attempt, looked_up, authority, NOW, asked_at=ASKED)
     if follows.to is not None:
         check_move(attempt.state, follows.to, sent=True, maybe_sent=False, conflict_open=False)
         assert follows.check_again_in is None
@@ -209,16 +212,16 @@ def test_authority_never_hides_a_fact(
     attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
 ) -> None:
     """Whatever is refused, what exists is learned just the same."""
-    follows = decide(attempt, looked_up, authority, NOW)
+    follows = decide(attempt, looked_up, authority, NOW, asked_at=ASKED)
     if follows.row not in ("authority_refused", "attempts_used_up", "absent"):
-        assert follows == decide(attempt, looked_up, Allowed(), NOW)
+        assert follows == decide(attempt, looked_up, Allowed(), NOW, asked_at=ASKED)
 
 
 @given(attempts, answers, authorities)
 def test_no_attempt_ends_by_what_another_may_have_left(
     attempt: AttemptFacts, looked_up: LookedUp, authority: Allowed | Refused
 ) -> None:
-    follows = decide(attempt, looked_up, authority, NOW)
+    follows = decide(attempt, looked_up, authority, NOW, asked_at=ASKED)
     if follows.cause != "failed_there" or follows.record is None:
         return
     shown = {record.reference for record in looked_up.records}

@@ -143,7 +143,7 @@ class Real:
         epoch = attempt.lookup_epoch + int(stale)
         durable(
             lambda: lifecycle.apply_answer(
-                attempt_id=attempt.pk, epoch=epoch, provider=None, looked_up=answer
+                attempt_id=attempt.pk, epoch=epoch, asked_at=database_clock(), provider=None, looked_up=answer
             )
         )
 
