@@ -312,7 +312,7 @@ def test_a_name_that_no_record_has_tells_none_apart() -> None:
 
 
 def test_what_failed_for_an_earlier_attempt_is_counted_again_when_it_says_something_else() -> None:
-    tied = {"earlier": (Earlier(failed=frozenset({"r-1"})),)}
+    tied: dict[str, Any] = {"earlier": (Earlier(failed=frozenset({"r-1"})),)}
     assert ask(found(BROKEN), **tied).row == "absent"
     assert ask(found(DONE), **tied).to is S.OUTCOME_CONFIRMED
     assert ask(found(BROKEN, replace(DONE, reference="r-2")), **tied).to is S.OUTCOME_CONFIRMED
