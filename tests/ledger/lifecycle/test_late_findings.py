@@ -156,13 +156,15 @@ def test_a_closed_item_does_not_speak_for_a_later_question(people: Cast) -> None
 
 
 def test_an_absent_heard_inside_the_settle_window_is_too_early_whenever_it_is_applied(people: Cast) -> None:
-    attempt = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT)
-    heard_at = database_clock()
-    make.waited(Attempt.objects.filter(pk=attempt.pk), timedelta(seconds=29))
-    attempt = make.looked_up(attempt, LookedUpKind.ABSENT, asked_at=heard_at)
-    assert attempt.state == State.UNKNOWN
-    assert attempt.lookups.latest("answered_at").row == "absent_too_early"
-    make.waited(Attempt.objects.filter(pk=attempt.pk), timedelta(seconds=5))
+    attempt, asked_at = make.unknown(people.key), database_clock() - timedelta(seconds=60)
+    Attempt.objects.filter(pk=attempt.pk).update(
+        lease_ended_at=asked_at - timedelta(seconds=29),
+        last_negative_at=asked_at - timedelta(seconds=10),
+        negatives=1,
+    )
+    attempt = make.looked_up(attempt, LookedUpKind.ABSENT, asked_at=asked_at)
+    assert (attempt.state, attempt.last_negative_at) == (State.UNKNOWN, asked_at)
+    assert attempt.lookups.get().row == "absent_too_early"
     assert make.looked_up(attempt, LookedUpKind.ABSENT).state == State.FAILED_RETRYABLE
 
 
