@@ -214,7 +214,12 @@ def test_one_answer_that_cannot_be_applied_keeps_no_other_waiting(
 ) -> None:
     office.lost("a", 6)
     bad = Attempt.objects.order_by("pk").values_list("pk", flat=True)[2]
-    applied = lifecycle.apply_answer
+    applied, confirmed = lifecycle.apply_answer, lifecycle.confirm_plain
+
+    def confirm_plain(answers: list[lifecycle.Answered]) -> set[str]:
+        if any(answer.attempt_id == bad for answer in answers):
+            raise ValueError("planned")
+        return confirmed(answers)
 
     def apply_answer(**answer: Any) -> Any:
         if answer["attempt_id"] == bad:
@@ -222,6 +227,7 @@ def test_one_answer_that_cannot_be_applied_keeps_no_other_waiting(
         return applied(**answer)
 
     monkeypatch.setattr(runner, "apply_answer", apply_answer)
+    monkeypatch.setattr(runner, "confirm_plain", confirm_plain)
     passes()
     assert set(Attempt.objects.exclude(state=State.OUTCOME_CONFIRMED).values_list("pk", flat=True)) == {bad}
     monkeypatch.undo()
