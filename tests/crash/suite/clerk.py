@@ -64,7 +64,6 @@ def _judge(command: dict[str, Any], _urls: Urls) -> Any:
                 marks=marks,
                 blind=frozenset(command["blind"]),
                 resumed=command["resumed"],
-                stretch=command["stretch"],
                 found=tuple(effects_in(Path(command["effects"]), marks)),
             ),
             kept=Kept(tuple(map(Path, command["journals"])), tuple(map(Path, command["spools"]))),

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.reports import Reported
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy
-from tests.crash.suite.compressed import LIMITS_S
 
 NO_EFFECT = "failed"
 Found = Iterator[tuple[str, str]]
@@ -47,13 +45,12 @@ def effects_in(journal: Path, marks: Sequence[str]) -> list[Effect]:
 class Effects:
     """All effects of one tenant. `marks`: the correlation ids of its operations, by their numbers; `blind`:
     those whose look-ups may miss what was done; `resumed`: processes that came back after they were stopped,
-    and when; `stretch`: how many times slower the machine was than one at rest."""
+    and when."""
 
     tenant_id: int
     marks: tuple[str, ...]
     blind: frozenset[str]
     resumed: Mapping[str, float]
-    stretch: float
     found: tuple[Effect, ...]
 
     @cached_property
@@ -73,7 +70,7 @@ class Effects:
         attempt = self.attempts.get(effect.attempt)
         over = None if attempt is None else attempt.lease_until or attempt.lease_ended_at
         came_back = self.resumed.get(effect.sent_by, float("inf"))
-        return over is not None and effect.at >= max(came_back, _s(over))
+        return over is not None and effect.at >= max(came_back, over.timestamp())
 
     def what_is_wrong(self, zombies: Counter[str]) -> Found:
         """In `zombies`: effects too many that are `late`, by the agent or by the ledger."""
@@ -129,12 +126,11 @@ class Effects:
 
     def _not_seen(self) -> Found:
         """No look-up that can see says *absent* of what was done before it began."""
-        takes_s = LIMITS_S["ledger.reconciliation.asking:LOOK_UP_S"] * self.stretch
         absent = LookUp.objects.filter(attempt_id__in=self.attempts, answer=LookedUpKind.ABSENT)
         for answer in absent.exclude(row="unavailable"):
             attempt = self.attempts[answer.attempt_id]
-            began = _s(answer.answered_at) - takes_s
-            missed = [e for e in self.found if e.attempt == attempt.pk and e.at < began]
+            before = answer.asked_at.timestamp() if answer.asked_at else 0.0
+            missed = [e for e in self.found if e.attempt == attempt.pk and e.at < before]
             if any(e.correlation_id not in self.blind and not self._is_late(e) for e in missed):
                 yield "untrue", f"{attempt} was absent to {answer.pk}: {_words(missed)}"
 
@@ -148,10 +144,6 @@ def _allowed(operation: Operation) -> int:
     sent = operation.attempts.filter(dispatched_at__isnull=False)
     approved = sent.filter(approval_use__isnull=False).count()
     return approved + int(sent.count() > approved)
-
-
-def _s(at: datetime) -> float:
-    return at.timestamp()
 
 
 def _words(effects: Sequence[Effect]) -> str:

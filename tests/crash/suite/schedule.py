@@ -121,7 +121,6 @@ def _judge(scene: Scene) -> dict[str, Any]:
         effects=str(scene.lane.journal_of_effects),
         blind=_blind(scene),
         resumed=scene.resumed,
-        stretch=scene.lane.stretch,
         journals=[str(scene.journal(actor)) for actor in actors],
         spools=[str(scene.spool(actor)) for actor in actors],
         may_wait=_may_wait(scene),

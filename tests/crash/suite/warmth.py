@@ -53,7 +53,7 @@ def warm_up() -> None:
 
 def _case(world: tenants.World) -> verdict.Case:
     marks = world.correlation_ids
-    effects = Effects(world.tenant_id, marks, blind=frozenset(), resumed={}, stretch=1.0, found=())
+    effects = Effects(world.tenant_id, marks, blind=frozenset(), resumed={}, found=())
     return verdict.Case(effects, Kept((), ()), may_wait=True, quiet_at=0.0, books=Path(), places=())
 
 
