@@ -4,7 +4,8 @@ import contextlib
 import copy
 import json
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -27,6 +28,7 @@ from ledger.client.twins import twin
 from ledger.rules.canonical import is_content_hash, read_json
 
 CHANGED_MEANWHILE = frozenset({"already-done", "illegal-transition"})
+ENTERED_ONCE = "an operation is entered once; make a new one to ask again"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Block:
         self._calls = calls
         self._intent = intent
         self._args = strict(intent.args)
-        self._leave_id = ""
+        self._entering = threading.Lock()
         self._lease: Lease | None = None
         self._answer: Answer | None = None
         self._done = False
@@ -67,12 +69,22 @@ class Block:
         self._token: Token[Block | None] | None = None
 
     async def _enter(self) -> None:
-        if self._lease is not None or self._done:
-            raise RuntimeError("an operation is entered once; make a new one to ask again")
-        self._leave_id = secrets.token_hex(16)
-        await Calls.catch_up(self._calls)
-        await self._post_and_obey()
+        with self._alone():
+            await Calls.catch_up(self._calls)
+            await self._post_and_obey(leave_id=secrets.token_hex(16))
         self._token = CURRENT.set(self)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Whoever enters, enters first and alone: two tasks or threads with one leave would both send."""
+        if not self._entering.acquire(blocking=False):
+            raise RuntimeError(ENTERED_ONCE)
+        try:
+            if self._lease is not None or self._done:
+                raise RuntimeError(ENTERED_ONCE)
+            yield
+        finally:
+            self._entering.release()
 
     async def _exit(self, error: BaseException | None) -> bool:
         """Say what leaving by `error` means. True where the error has done its work and ends here."""
@@ -241,7 +253,7 @@ class Block:
             executed=True,
         )
 
-    async def _post_and_obey(self) -> None:
+    async def _post_and_obey(self, *, leave_id: str) -> None:
         for _ in range(2):
             self._answer = answer = await self._post_intent()
             if answer.directive == "done":
@@ -250,7 +262,7 @@ class Block:
             if answer.directive != "dispatch":
                 raise error_of(answer)
             try:
-                self._lease = Lease(await self._leave_for(answer))
+                self._lease = Lease(await self._leave_for(answer, leave_id))
             except DuplicateOperation as error:
                 if error.about.slug not in CHANGED_MEANWHILE:
                     raise
@@ -265,18 +277,19 @@ class Block:
             self._calls, intent.operation_key, tool=intent.tool, args=self._args, **intent.more
         )
 
-    async def _leave_for(self, answer: Answer) -> Leave:
+    async def _leave_for(self, answer: Answer, leave_id: str) -> Leave:
         """Leave for our arguments, or for the stored ones where the ledger says a person corrected them."""
         try:
-            return self._checked(await self._ask_leave(answer.attempt_id, hash_of(self._args)))
+            return await self._ask_leave(answer.attempt_id, hash_of(self._args), leave_id)
         except LedgerError as error:
             stored = error.about.body.get("args")
             if error.about.slug != "args-changed" or not isinstance(stored, dict):
                 raise
-            return self._checked(await self._ask_leave(answer.attempt_id, hash_of(stored)))
+            return await self._ask_leave(answer.attempt_id, hash_of(stored), leave_id)
 
-    async def _ask_leave(self, attempt_id: str, args_hash: str) -> Leave:
-        return await Calls.dispatch(self._calls, attempt_id, args_hash=args_hash, leave_id=self._leave_id)
+    async def _ask_leave(self, attempt_id: str, args_hash: str, leave_id: str) -> Leave:
+        leave = await Calls.dispatch(self._calls, attempt_id, args_hash=args_hash, leave_id=leave_id)
+        return self._checked(leave)
 
     def _checked(self, leave: Leave) -> Leave:
         if leave.operation_id != self.operation_id or not is_content_hash(leave.args_hash):

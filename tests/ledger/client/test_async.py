@@ -39,6 +39,24 @@ def test_tasks_side_by_side_each_have_their_own_operation(awaiting: AsyncLedger,
     assert {body["result_ref"] for body in fake.bodies("outcome")} == {"a", "b"}
 
 
+def test_of_two_tasks_with_one_operation_one_sends(awaiting: AsyncLedger, fake: FakeLedger) -> None:
+    op, sent = block(awaiting), list[str]()
+
+    async def one() -> None:
+        async with op:
+            sent.append(op.idempotency_key)
+            await op.confirm(result_ref="re_1")
+
+    async def two() -> None:
+        ended = await asyncio.gather(one(), one(), return_exceptions=True)
+        assert sorted(map(repr, ended))[0] == "None"
+        assert "entered once" in str(next(filter(None, ended)))
+
+    run(awaiting, two)
+    assert sent == ["il-key"]
+    assert [path.rpartition("/")[2] for path in fake.paths()] == ["intents", "dispatch", "outcome"]
+
+
 def test_a_cancelled_block_says_that_its_outcome_is_unknown(awaiting: AsyncLedger, fake: FakeLedger) -> None:
     async def cancelled() -> None:
         inside = asyncio.Event()

@@ -1,5 +1,7 @@
 """The block: leave first, send only what leave returned, and always an outcome at its end."""
 
+import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -361,6 +363,27 @@ def test_an_operation_is_entered_once(ledger: Ledger) -> None:
         op.confirm(result_ref="re_1")
     with pytest.raises(RuntimeError, match="entered once"), op:
         pytest.fail("entered twice")
+
+
+def test_of_two_threads_with_one_operation_one_sends(blocking: Ledger, fake: FakeLedger) -> None:
+    """The second comes while the first waits for the intent's answer."""
+    op, told = block(blocking), list[str]()
+
+    def enter_too() -> None:
+        with pytest.raises(RuntimeError, match="entered once") as raised:
+            op.__enter__()
+        told.append(str(raised.value))
+
+    def let_it_come() -> None:
+        second = threading.Thread(target=enter_too)
+        second.start()
+        second.join(10)
+
+    fake.on("intents", replace(directive("dispatch"), first=let_it_come))
+    with op:
+        op.confirm(result_ref="re_1")
+    assert len(told) == 1
+    assert [path.rpartition("/")[2] for path in fake.paths()] == ["intents", "dispatch", "outcome"]
 
 
 def test_nothing_is_known_outside_the_block(ledger: Ledger) -> None:
