@@ -29,13 +29,14 @@ NOTHING_SENT = "This call was not executed"
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the ledger: status below 500, its JSON object, how long it asks to be left alone, and
-    its own time (the HTTP header Date, empty where it said none)."""
+    """One answer of the ledger: status below 500, its JSON object, how long it asks to be left alone, its
+    own time (the HTTP header Date, empty where it said none), and when it was asked, by our clock."""
 
     status: int
     body: Mapping[str, Any]
     retry_after_s: float | None = None
     date: str = ""
+    asked_at_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,8 @@ class Answer:
 class Leave:
     """Permission to send exactly `args`, once, until `lease_until`, under `idempotency_key`.
 
-    `lease_s`: how long that was when it was given, by the ledger's own time; None where it said none.
+    `lease_s`: how long that was when it was given, by the ledger's own time; `ends_at_s`: its end by our
+    clock of spans. None where the ledger said no time.
     """
 
     operation_id: str
@@ -75,6 +77,15 @@ class Leave:
     lease_until: str
     lease_epoch: int
     lease_s: float | None = None
+    ends_at_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Lengthened:
+    """A lease that goes on until `lease_until`; `ends_at_s` as in Leave."""
+
+    lease_until: str
+    ends_at_s: float | None
 
 
 def text(body: Mapping[str, Any], name: str) -> str:
@@ -137,8 +148,34 @@ def leave_of(reply: Reply, *, asked_hash: str) -> Leave:
     missing = [name for name in names if not found[name]]
     if missing:
         raise unreadable(f"its leave lacks {', '.join(missing)}")
-    lease_s = span_s(reply.date, found["lease_until"])
-    return Leave(args=args, args_hash=asked_hash, lease_epoch=epoch, lease_s=lease_s, **found)
+    until = found["lease_until"]
+    return Leave(
+        args=args,
+        args_hash=asked_hash,
+        lease_epoch=epoch,
+        lease_s=span_s(reply.date, until),
+        ends_at_s=end_of(reply, until),
+        **found,
+    )
+
+
+def lengthened_of(reply: Reply) -> Lengthened:
+    """Read the answer to a heartbeat. Raises the error it stands for when it is a problem."""
+    check_no_problem(reply)
+    until = text(reply.body, "lease_until")
+    return Lengthened(until, end_of(reply, until))
+
+
+def end_of(reply: Reply, until: str) -> float | None:
+    """When a lease until then is over, by our clock of spans, and of a lease of 2 s or more never too late:
+    counted from before the ledger was asked. None where the ledger's two times make no span."""
+    span = span_s(reply.date, until)
+    return None if span is None else reply.asked_at_s + least_s(span)
+
+
+def least_s(span: float) -> float:
+    """How short a span from a Date may really be: a Date is in whole seconds."""
+    return max(span - 1, span / 2)
 
 
 def span_s(date: str, until: str) -> float | None:

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
+from ledger.client.after_sending import AfterSending, class_of
 from ledger.client.amounts import Amounts
 from ledger.client.answers import Answer, Leave, error_of, hash_of
 from ledger.client.calls import Calls
@@ -23,7 +23,7 @@ from ledger.client.errors import (
     LedgerUnavailable,
     SentAgain,
 )
-from ledger.client.lease import Lease
+from ledger.client.lease import Lease, came_too_late
 from ledger.client.twins import twin
 from ledger.rules.canonical import is_content_hash, read_json
 
@@ -170,18 +170,18 @@ class Block:
 
             with ledger.operation(…).keeping_lease() as op:
 
-        When it is lost all the same, `lease_lost` is true and all that sending needs raises LeaseLost.
+        When that is refused or not answered in time, all that sending needs raises LeaseLost.
         """
         self._keep_lease = True
         return self
 
     @property
     def lease_lost(self) -> bool:
-        """Is the lease known to be lost? Then whatever sending needs raises LeaseLost."""
+        """Is the lease lost, or its time over? Then nothing more may be sent."""
         return self._lease is not None and self._lease.is_lost
 
     def check_lease(self) -> None:
-        """Raise LeaseLost when the lease is known to be lost. Ask before each request of a long block."""
+        """Raise LeaseLost when the lease is lost, or its time is over. Ask before each request."""
         self._given_lease().check_held()
 
     @property
@@ -193,7 +193,7 @@ class Block:
     async def provider_request(self, provider_request_id: str) -> None:
         """Store the provider's id of the request, the moment it is known."""
         attempt_id = self._given_lease().leave.attempt_id
-        with _AfterSending():
+        with AfterSending():
             await Calls.report_provider_request(
                 self._calls, attempt_id, provider_request_id, operation_key=self._intent.operation_key
             )
@@ -262,14 +262,33 @@ class Block:
             if answer.directive != "dispatch":
                 raise error_of(answer)
             try:
-                self._lease = Lease(await self._leave_for(answer, leave_id))
+                leave = await self._leave_for(answer, leave_id)
             except DuplicateOperation as error:
                 if error.about.slug not in CHANGED_MEANWHILE:
                     raise
                 changed = error
             else:
+                self._lease = await self._in_time(leave)
                 return
         raise changed
+
+    async def _in_time(self, leave: Leave) -> Lease:
+        """Its lease. LeaseLost where that was over before it came: the body has not run, and will not."""
+        lease = Lease(leave, self._calls.clock)
+        if not lease.is_lost:
+            return lease
+        with contextlib.suppress(LedgerError):
+            await Calls.report_outcome(
+                self._calls,
+                leave.attempt_id,
+                "failed",
+                no_effect=True,
+                retryable=True,
+                error_class="not_connected",
+                message="leave came when its time was over; nothing was sent",
+                operation_key=self._intent.operation_key,
+            )
+        raise came_too_late(leave)
 
     async def _post_intent(self) -> Answer:
         intent = self._intent
@@ -306,7 +325,7 @@ class Block:
             elif error is None:
                 await Block.unknown(self, "the block was left without saying what happened")
             else:
-                await Block.unknown(self, type(error).__name__, error_class=_class_of(error))
+                await Block.unknown(self, type(error).__name__, error_class=class_of(error))
         except LedgerError as unreported:
             if error is None:
                 raise
@@ -314,7 +333,7 @@ class Block:
 
     async def _report(self, outcome: str, **said: Any) -> None:
         attempt_id = self._given_lease().leave.attempt_id
-        with _AfterSending():
+        with AfterSending():
             self._reported = True  # from now on a heartbeat that is refused says nothing new
             try:
                 answer = await Calls.report_outcome(
@@ -340,16 +359,16 @@ class Block:
         lease = self._given_lease()
         try:
             await self._heartbeat(lease, tries=1, timeout_s=lease.patience_s)
-        except LedgerError as error:
+        except Exception as error:  # noqa: BLE001  (whatever it is, a keeper that dies must not go unseen)
             if not self._reported:
                 lease.not_extended(error)
-        else:
-            lease.extended()
         return not (lease.is_lost or self._reported)
 
     async def _heartbeat(self, lease: Lease, **how: Any) -> str:
         leave = lease.leave
-        return await Calls.heartbeat(self._calls, leave.attempt_id, lease_epoch=leave.lease_epoch, **how)
+        said = await Calls.lengthen(self._calls, leave.attempt_id, lease_epoch=leave.lease_epoch, **how)
+        lease.extended(said.ends_at_s)
+        return said.lease_until
 
     def _keeping_ids(self, answer: Answer) -> Answer:
         """A parked fact is answered without ids; ours stay known."""
@@ -357,9 +376,7 @@ class Block:
 
     def _sending(self) -> Leave:
         """The leave, for what sending needs."""
-        lease = self._given_lease()
-        lease.check_held()
-        return lease.leave
+        return self._given_lease().hand_out()
 
     def _given_lease(self) -> Lease:
         """The lease, for what may be said however late."""
@@ -373,37 +390,6 @@ class Block:
         if self._answer is None:
             raise RuntimeError("nothing is known yet: enter the with block first")
         return self._answer
-
-
-class _AfterSending:
-    """Errors in here reach a caller whose tool may have run: their words must not deny that. A report that is
-    kept on this machine is as good as delivered to the caller, who goes on with the result."""
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if isinstance(error, LedgerUnavailable) and error.about.kept:
-            return True
-        if isinstance(error, LedgerError) and not error.executed:
-            raise type(error)(_after_sending(error.about), error.about, executed=True) from error
-        return False
-
-
-def _after_sending(about: About) -> str:
-    then = "The report is kept and will be delivered" if about.kept else "It finds out by itself"
-    return (
-        "This call may have been executed, but the ledger could not take its outcome "
-        f"({about.slug or about.reason}). {then}. Do not call it again."
-    )
-
-
-def _class_of(error: BaseException) -> str:
-    if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
-        return "timeout"
-    return "reset" if isinstance(error, ConnectionError) else "unknown"
 
 
 CURRENT: ContextVar[Block | None] = ContextVar("ledger_operation", default=None)

@@ -7,7 +7,7 @@ import math
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
@@ -16,11 +16,13 @@ from ledger.client.amounts import Amounts, Limits, written
 from ledger.client.answers import (
     Answer,
     Leave,
+    Lengthened,
     Reply,
     answer_of,
     check_no_problem,
     intent_answer_of,
     leave_of,
+    lengthened_of,
     unreadable,
 )
 from ledger.client.delivery import Delivered, deliver_left, deliver_new
@@ -85,6 +87,11 @@ class Calls:
             self._own_worker_id = (drawn, os.getpid())
         return self._own_worker_id[0]
 
+    @property
+    def clock(self) -> Callable[[], float]:
+        """What the ends of leases are measured by: seconds, for spans."""
+        return self._transport.io.monotonic_s
+
     @twin
     async def post_intent(
         self,
@@ -131,10 +138,15 @@ class Calls:
         self, attempt_id: str, *, lease_epoch: int, tries: int | None = None, timeout_s: float | None = None
     ) -> str:
         """Lengthen the lease of a long call. Returns `lease_until`; DuplicateOperation when it is lost."""
+        how = {"tries": tries, "timeout_s": timeout_s}
+        return (await self.lengthen(attempt_id, lease_epoch=lease_epoch, **how)).lease_until
+
+    async def lengthen(self, attempt_id: str, *, lease_epoch: int, **how: Any) -> Lengthened:
+        """As heartbeat, for a block, which also wants to know how long that is."""
         body = await self._signed({"lease_epoch": lease_epoch})
-        path = _attempt(attempt_id, "heartbeat")
-        reply = await self._transport.call("POST", path, body, tries=tries, timeout_s=timeout_s)
-        return str(self._checked(reply).get("lease_until", ""))
+        return lengthened_of(
+            await self._transport.call("POST", _attempt(attempt_id, "heartbeat"), body, **how)
+        )
 
     @twin
     async def report_provider_request(

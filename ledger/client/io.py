@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 import httpx
 
+from ledger.client.clock import span_clock_s
+
 T = TypeVar("T")
 
 
@@ -67,7 +69,7 @@ class Io(Protocol):
     async def pause(self, seconds: float) -> None: ...
 
     def monotonic_s(self) -> float:
-        """For spans of this process."""
+        """For spans, asleep or not."""
 
     async def on_disk(self, work: Callable[[], T]) -> T: ...
 
@@ -82,7 +84,7 @@ class BlockingIo:
         address: Address,
         *,
         sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = span_clock_s,
     ) -> None:
         self._address = address
         self._sleep = sleep
@@ -121,7 +123,7 @@ class AsyncIo:
         address: Address,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = span_clock_s,
     ) -> None:
         self._address = address
         self._sleep = sleep

@@ -7,7 +7,7 @@ What an agent sends to its provider never passes through here and is never repea
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -65,11 +65,13 @@ class Transport:
         raise unreadable(missed.why, status=missed.status)
 
     async def _once(self, request: Request) -> Reply | Missed:
+        asked_at_s = self.io.monotonic_s()
         try:
             answer = await self.io.send(request)
         except httpx.HTTPError as error:
             return Missed(f"no answer: {type(error).__name__}")
-        return read_answer(answer)
+        read = read_answer(answer)
+        return replace(read, asked_at_s=asked_at_s) if isinstance(read, Reply) else read
 
 
 def read_answer(answer: httpx.Response) -> Reply | Missed:

@@ -2,6 +2,8 @@
 
 import logging
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -12,8 +14,10 @@ from hypothesis import strategies as st
 
 from ledger.client import DuplicateOperation, LeaseLost, Ledger, LedgerUnavailable, Operation, block
 from ledger.client.answers import Leave, Reply, leave_of, span_s
+from ledger.client.calls import Calls
 from ledger.client.lease import MOST_BETWEEN_S, PARTS, Lease, pace_s
 from tests.ledger.client.fake import ARGS, DROP, HASH, Canned, FakeLedger, lease_of, leave, problem
+from tests.ledger.client.passing import Clock, clock_of
 
 EXTENDED = Canned(200, {"lease_until": "2026-08-11T10:01:00Z"})
 
@@ -21,8 +25,8 @@ EXTENDED = Canned(200, {"lease_until": "2026-08-11T10:01:00Z"})
 class QuickLease(Lease):
     """It beats all the time, and waits for an answer as long as a busy machine may need."""
 
-    def __init__(self, leave: Leave) -> None:
-        super().__init__(leave)
+    def __init__(self, leave: Leave, clock: Callable[[], float]) -> None:
+        super().__init__(leave, clock)
         self.every_s, self.patience_s = 0.02, 10.0
 
 
@@ -145,6 +149,110 @@ def test_the_other_twin_learns_it_too(ledger: Any, fake: FakeLedger) -> None:
     assert len(fake.bodies("heartbeat")) == 1
 
 
+@pytest.fixture
+def clock(ledger: Any) -> Clock:
+    return clock_of(ledger)
+
+
+def over(op: Operation) -> bool:
+    """Is it told that nothing more may be sent?"""
+    try:
+        op.check_lease()
+    except LeaseLost:
+        return op.lease_lost
+    return False
+
+
+def block_with_leave(ledger: Ledger, fake: FakeLedger, *, lease_s: float, first: Any = None) -> Operation:
+    fake.on("dispatch", replace(leave(lease_until=lease_of(lease_s)), first=first))
+    return ledger.operation("k", tool="t", args=ARGS)
+
+
+def test_once_its_time_is_over_a_block_may_send_nothing_more(
+    ledger: Ledger, fake: FakeLedger, clock: Clock
+) -> None:
+    with block_with_leave(ledger, fake, lease_s=60) as op:
+        assert op.args == ARGS
+        clock.now = 50.0
+        assert not over(op)
+        clock.now = 61.0
+        assert op.lease_lost
+        assert (op.idempotency_key, op.correlation_id) == ("il-key", "ilc-1"), "a report may name them"
+        with pytest.raises(LeaseLost, match="its time is over") as raised:
+            op.check_lease()
+        assert raised.value.executed
+        op.confirm(result_ref="re_1")
+    assert [body["outcome"] for body in fake.bodies("outcome")] == ["succeeded"]
+
+
+@pytest.mark.parametrize("needed", NEEDED)
+def test_what_was_not_handed_out_in_time_is_not_handed_out(
+    ledger: Ledger, fake: FakeLedger, clock: Clock, needed: str
+) -> None:
+    """As in a process that was stopped, or a machine that slept, with leave in hand."""
+    with block_with_leave(ledger, fake, lease_s=60) as op:
+        clock.now = 61.0
+        with pytest.raises(LeaseLost, match="its time is over"):
+            getattr(op, needed)
+        op.unknown()
+
+
+def test_a_heartbeat_gives_as_much_time_as_the_ledger_says(
+    ledger: Ledger, fake: FakeLedger, clock: Clock
+) -> None:
+    with block_with_leave(ledger, fake, lease_s=60) as op:
+        clock.now = 50.0
+        fake.on("heartbeat", Canned(200, {"lease_until": lease_of(60)}))
+        op.heartbeat()
+        clock.now = 100.0
+        assert not over(op)
+        fake.on("heartbeat", Canned(200, {"lease_until": lease_of(1)}))  # the longest extent is near
+        op.heartbeat()
+        clock.now = 102.0
+        assert over(op)
+        op.unknown()
+
+
+def test_leave_that_comes_when_its_time_is_over_is_none(
+    ledger: Ledger, fake: FakeLedger, clock: Clock
+) -> None:
+    op = block_with_leave(ledger, fake, lease_s=60, first=lambda: clock.pause(61))
+    with pytest.raises(LeaseLost, match="This call was not executed") as raised, op:
+        pytest.fail("the body ran")
+    assert not raised.value.executed
+    said = fake.bodies("outcome")[0]
+    assert (said["outcome"], said["no_effect"], said["retryable"]) == ("failed", True, True)
+    with op:
+        op.confirm(result_ref="re_1")
+    assert len({body["leave_id"] for body in fake.bodies("dispatch")}) == 2
+
+
+def test_leave_that_comes_late_is_counted_from_the_try_that_was_answered(
+    ledger: Ledger, fake: FakeLedger, clock: Clock
+) -> None:
+    fake.on("dispatch", replace(DROP, first=lambda: clock.pause(100)))
+    with block_with_leave(ledger, fake, lease_s=60) as op:
+        clock.now += 50
+        assert not over(op)
+        clock.now += 10
+        assert over(op)
+        op.unknown()
+
+
+def test_a_keeper_that_dies_loses_the_lease(
+    blocking: Ledger, fake: FakeLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError
+
+    with kept(blocking) as op:
+        monkeypatch.setattr(Calls, "lengthen", broken)
+        lost(op)
+        with pytest.raises(LeaseLost, match="RuntimeError"):
+            _ = op.args
+        op.unknown()
+
+
 SPANS: list[tuple[str, str, float | None]] = [
     ("Sun, 29 Nov 2026 18:00:00 GMT", "2026-11-29T18:01:00Z", 60.0),
     ("Sun, 29 Nov 2026 18:00:00 GMT", "2026-11-29T19:00:30.5+01:00", 30.5),
@@ -164,7 +272,7 @@ def test_how_long_a_lease_is_by_the_ledgers_own_clock(date: str, until: str, sec
 def test_a_leave_is_paced_by_its_own_length() -> None:
     said = leave(lease_until=lease_of(41))
     reply = Reply(200, said.body, date=format_datetime(datetime.now(UTC), usegmt=True))
-    given = Lease(leave_of(reply, asked_hash=HASH))
+    given = Lease(leave_of(reply, asked_hash=HASH), lambda: 0.0)
     assert 7.5 < given.every_s == given.patience_s <= 8.2
 
 

@@ -7,43 +7,16 @@ from typing import Any
 import pytest
 
 from ledger.client import Ledger, LedgerUnavailable, PendingReview, Refused
-from ledger.client.io import BlockingIo
-from tests.ledger.client.fake import ABOUT, DROP, Canned, FakeLedger, directive, problem
+from tests.ledger.client.fake import ABOUT, DROP, FakeLedger, directive, problem
+from tests.ledger.client.passing import Clock, clock_of
 from tests.ledger.client.test_operation import block, enter
 
 OPERATION = "op_1"
 
 
-class Clock:
-    """Time that passes by pauses, and by answers that come late."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.pauses: list[float] = []
-
-    def pause(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        self.now += seconds
-
-    async def await_pause(self, seconds: float) -> None:
-        self.pause(seconds)
-
-    def late(self, name: str, *, after_s: float) -> Canned:
-        """An answer of a ledger that waited."""
-
-        def pass_by() -> None:
-            self.now += after_s
-
-        return Canned(200, {**ABOUT, "directive": name}, {"Preference-Applied": "wait=30"}, first=pass_by)
-
-
 @pytest.fixture
 def clock(ledger: Any) -> Clock:
-    clock = Clock()
-    io = getattr(ledger, "_thing", ledger)._transport.io
-    io._clock = lambda: clock.now
-    io._sleep = clock.pause if isinstance(io, BlockingIo) else clock.await_pause
-    return clock
+    return clock_of(ledger)
 
 
 def test_what_can_be_done_at_once_is_not_waited_for(ledger: Ledger, fake: FakeLedger, clock: Clock) -> None:
