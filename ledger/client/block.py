@@ -63,6 +63,7 @@ class Block:
         self._answer: Answer | None = None
         self._done = False
         self._reported = False
+        self._unsaid: tuple[str, dict[str, Any]] | None = None
         self._result_ref: str | None = None
         self._kept = False
         self._keep_lease = False
@@ -320,7 +321,9 @@ class Block:
     async def _report_what_is_left(self, error: BaseException | None) -> None:
         """Say what leaving the block means. An error on its way out is never replaced by one of ours."""
         try:
-            if isinstance(error, DefiniteFailure):
+            if self._unsaid is not None:
+                await self._report(self._unsaid[0], **self._unsaid[1])
+            elif isinstance(error, DefiniteFailure):
                 await Block.fail(self, error.error_class, error.message, retryable=error.retryable)
             elif error is None:
                 await Block.unknown(self, "the block was left without saying what happened")
@@ -343,6 +346,12 @@ class Block:
                 # it is kept, or may have arrived: a second, weaker report would only blur it
                 self._kept = error.about.kept
                 self._reported = self._kept or isinstance(error, LedgerUnavailable)
+                raise
+            except BaseException as error:
+                # an error in what was to be said leaves the outcome unknown; whoever is cancelled meanwhile
+                # knows it, and says it again on leaving
+                self._reported = False
+                self._unsaid = None if isinstance(error, Exception) else (outcome, said)
                 raise
             self._answer = self._keeping_ids(answer)
 

@@ -141,7 +141,7 @@ class AsyncIo:
         return self._clock()
 
     async def on_disk(self, work: Callable[[], T]) -> T:
-        return await asyncio.to_thread(work)
+        return await asyncio.shield(asyncio.to_thread(work))  # what is cancelled is written down all the same
 
     async def close(self) -> None:
         http, self._http = self._http, None

@@ -1,7 +1,10 @@
 """What only the asynchronous twin can do: run beside others, be cancelled, move to another event loop."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,6 +78,62 @@ def test_a_cancelled_block_says_that_its_outcome_is_unknown(awaiting: AsyncLedge
     run(awaiting, cancelled)
     said = {"class": "unknown", "message": "CancelledError"}
     assert [body["error"] for body in fake.bodies("outcome")] == [said]
+
+
+class Gate:
+    """What a task reaches, and what then waits in a thread until it may go on."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._reached = asyncio.Event()
+        self._open = threading.Event()
+
+    def hold(self) -> None:
+        self._loop.call_soon_threadsafe(self._reached.set)
+        self._open.wait(10)
+
+    async def cancel_there(self, task: "asyncio.Task[None]") -> None:
+        await self._reached.wait()
+        await asyncio.sleep(0)
+        task.cancel()
+        self._open.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def confirm(op: AsyncOperation, before: Callable[[], object]) -> None:
+    async with op:
+        before()
+        await op.confirm(result_ref="re_1")
+
+
+def test_a_receipt_is_told_though_its_task_is_cancelled_while_the_disk_is_busy(
+    fake: FakeLedger, tmp_path: Path
+) -> None:
+    ledger = AsyncLedger(fake.url, "ilk_1", "w", state_dir=tmp_path / "state")
+
+    async def work() -> None:
+        gate, loop = Gate(), asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = lambda: loop.run_in_executor(None, gate.hold)  # noqa: E731
+        await gate.cancel_there(asyncio.create_task(confirm(block(ledger), busy)))
+        await ledger.deliver_reports()
+
+    run(ledger, work)
+    told = {(body["outcome"], body["result_ref"]) for body in fake.bodies("outcome")}
+    assert told == {("succeeded", "re_1")}
+
+
+def test_a_receipt_is_told_though_its_task_is_cancelled_while_the_ledger_is_busy(
+    awaiting: AsyncLedger, fake: FakeLedger
+) -> None:
+    async def work() -> None:
+        gate = Gate()
+        fake.on("outcome", Canned(200, first=gate.hold))
+        await gate.cancel_there(asyncio.create_task(confirm(block(awaiting), lambda: None)))
+
+    run(awaiting, work)
+    assert [body["outcome"] for body in fake.bodies("outcome")] == ["succeeded", "succeeded"]
 
 
 def test_another_event_loop_gets_connections_of_its_own(awaiting: AsyncLedger, fake: FakeLedger) -> None:

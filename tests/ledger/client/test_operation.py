@@ -334,6 +334,12 @@ def test_a_refused_outcome_still_leaves_the_attempt_unknown(ledger: Ledger, fake
     assert [body["outcome"] for body in fake.bodies("outcome")] == ["succeeded", "unknown"]
 
 
+def test_what_cannot_be_said_leaves_the_outcome_unknown(ledger: Ledger, fake: FakeLedger) -> None:
+    with pytest.raises(TypeError), block(ledger) as op:
+        op.confirm(result_ref="re_1", usage={"EUR": object()})  # type: ignore[dict-item]
+    assert [body["outcome"] for body in fake.bodies("outcome")] == ["unknown"]
+
+
 def test_an_error_is_not_replaced_by_ours(ledger: Ledger, fake: FakeLedger) -> None:
     fake.on("outcome", *[DROP] * 9)
     with pytest.raises(ZeroDivisionError) as raised, block(ledger):
