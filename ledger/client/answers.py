@@ -241,13 +241,19 @@ def about_of(reply: Reply) -> About:
     return About(
         operation_id=text(body, "operation_id"),
         attempt_id=text(body, "attempt_id"),
-        slug=text(body, "type").rstrip("/").rpartition("/")[2] if reply.status >= 400 else "",
+        slug=slug_of(body) if reply.status >= 400 else "",
         reason=listed or text(body, "reason"),
         review_url=text(body, "review_url"),
         retry_after_s=reply.retry_after_s,
         status=reply.status,
         body=body,
     )
+
+
+def slug_of(problem: Mapping[str, Any]) -> str:
+    """Which of the ledger's kinds of problem this is; empty where it is none of them."""
+    before, found, slug = text(problem, "type").rstrip("/").rpartition("/problems/")
+    return slug if found and not before else ""
 
 
 def _hash_or_none(args: object) -> str | None:

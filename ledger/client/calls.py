@@ -25,7 +25,7 @@ from ledger.client.answers import (
     lengthened_of,
     unreadable,
 )
-from ledger.client.delivery import Delivered, deliver_left, deliver_new
+from ledger.client.delivery import Delivered, deliver_left, deliver_new, tell
 from ledger.client.errors import LedgerError
 from ledger.client.io import Address, Io
 from ledger.client.lives import Life, Lives, lives_in
@@ -329,7 +329,7 @@ class Calls:
         report = Report(path, await self._signed(body))
         kept = await self._kept(report)
         if kept is None:
-            return answer_of(await self._transport.call("POST", path, report.body))
+            return answer_of(await tell(self._transport, report))
         life = await self._life()
         try:
             return answer_of(await deliver_new(self._transport, life, kept))

@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from ledger.client.answers import Reply
+from ledger.client.answers import Reply, about_of
 from ledger.client.errors import LedgerUnavailable
 from ledger.client.lives import Life
-from ledger.client.records import Kept
-from ledger.client.transport import Transport
+from ledger.client.records import Kept, Report
+from ledger.client.transport import Transport, sendable
 
+NEVER_TAKEN = frozenset(
+    {"malformed-json", "invalid-request", "body-too-large", "address-too-long", "not-found"}
+)
+"""The ledger's own words about a report that no waiting mends."""
 MAY_BE_RIGHT_LATER = frozenset({401, 403})  # another key may deliver it
-STUCK_ALONE = frozenset({429, 500})  # no room for facts about unknown ids, or a fault of the ledger
 
 
 class Fate(Enum):
@@ -21,12 +24,10 @@ class Fate(Enum):
     NEVER = "never"
 
 
-def fate_of(status: int) -> Fate:
-    if status in {200, 201, 202}:
+def fate_of(reply: Reply) -> Fate:
+    if reply.status in {200, 201, 202}:
         return Fate.DELIVERED
-    if 400 <= status < 500 and status not in MAY_BE_RIGHT_LATER:
-        return Fate.NEVER
-    return Fate.LATER
+    return Fate.NEVER if about_of(reply).slug in NEVER_TAKEN else Fate.LATER
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,21 @@ class Delivered:
         )
 
 
+async def tell(transport: Transport, report: Report, *, tries: int | None = None) -> Reply:
+    """Post a fact."""
+    return await transport.call("POST", report.path, sendable(report.body), tries=tries)
+
+
 async def deliver_new(transport: Transport, life: Life, kept: Kept) -> Reply:
     """Post a report, after those that were left about the same attempt. It stays kept where it cannot be."""
     life.claim(kept)
     try:
         while (before := life.take_before(kept)) is not None:
-            reply = await _post(transport, life, before, tries=1)
-            if fate_of(reply.status) is Fate.LATER:
+            reply, fate = await _post(transport, life, before, tries=1)
+            if fate is Fate.LATER:
                 return reply
-        return await _post(transport, life, kept)
+        reply, _ = await _post(transport, life, kept)
+        return reply
     finally:
         life.leave_if_under_way(kept)
 
@@ -62,26 +69,41 @@ async def deliver_left(transport: Transport, life: Life) -> Delivered:
     stuck: set[str] = set()
     while (kept := life.take(stuck)) is not None:
         try:
-            reply = await _post(transport, life, kept, tries=1)
+            reply, fate = await _post(transport, life, kept, tries=1)
         except LedgerUnavailable as error:
-            if error.about.status not in STUCK_ALONE:
+            if not _is_about_one(error.about.status):
                 break
+            fate = Fate.LATER
+        else:
+            if fate is Fate.LATER and reply.status in MAY_BE_RIGHT_LATER:
+                break
+        fates.append(fate)
+        if fate is Fate.LATER:
             stuck.add(kept.report.about)
-            continue
-        fates.append(fate_of(reply.status))
-        if fates[-1] is Fate.LATER:
-            break
     return Delivered(fates.count(Fate.DELIVERED), fates.count(Fate.NEVER), life.waiting)
 
 
-async def _post(transport: Transport, life: Life, kept: Kept, *, tries: int | None = None) -> Reply:
+def _is_about_one(status: int) -> bool:
+    """No room for facts about unknown ids, a fault of the ledger, or what something on the way refuses: the
+    next report may be answered otherwise."""
+    return status == 500 or 400 <= status < 500
+
+
+async def _post(
+    transport: Transport, life: Life, kept: Kept, *, tries: int | None = None
+) -> tuple[Reply, Fate]:
+    """The answer, and what became of it: also one that is refused stays where nobody can be told."""
     try:
-        reply = await transport.call("POST", kept.report.path, kept.report.body, tries=tries)
-        fate = fate_of(reply.status)
+        reply = await tell(transport, kept.report, tries=tries)
+        fate = fate_of(reply)
         if fate is Fate.DELIVERED:
             life.cross_out(kept)
-        elif fate is Fate.NEVER:
-            life.put_aside(kept, f"refused with {reply.status} {reply.body.get('type', '')}")
-        return reply
+        elif fate is Fate.NEVER and not life.put_aside(kept, _why(reply)):
+            fate = Fate.LATER
+        return reply, fate
     finally:
         life.leave_if_under_way(kept)
+
+
+def _why(refused: Reply) -> str:
+    return f"refused with {refused.status} {refused.body.get('type', '')}"

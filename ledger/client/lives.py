@@ -90,12 +90,16 @@ class Life:
             with contextlib.suppress(OSError):
                 self._strike(kept.number)
 
-    def put_aside(self, kept: Kept, why: str) -> None:
-        """The ledger will never take it: keep it for a person, out of the way of the others."""
+    def put_aside(self, kept: Kept, why: str) -> bool:
+        """The ledger will never take it: keep it for a person, out of the way of the others. False where the
+        disk will not: then it stays where it is."""
         said = {"path": kept.report.path, "body": kept.report.body}
-        with contextlib.suppress(OSError):
+        try:
             _write_aside(self._path.with_name(ASIDE), {"why": why, "worker_id": self.worker_id, **said})
-            self.cross_out(kept)
+        except OSError:
+            return False
+        self.cross_out(kept)
+        return True
 
     def bury(self) -> None:
         """This life is dealt with: forget it, unless something in it is still to be kept."""

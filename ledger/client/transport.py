@@ -6,13 +6,14 @@ What an agent sends to its provider never passes through here and is never repea
 
 import json
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 
-from ledger.client.answers import Reply, unreadable
+from ledger.client.answers import Reply, slug_of, unreadable
 from ledger.client.io import Io, Request
 from ledger.rules.backoff import backoff_s
 from ledger.rules.canonical import MalformedJson, read_json
@@ -20,6 +21,10 @@ from ledger.rules.canonical import MalformedJson, read_json
 MAX_ANSWER = 16_777_216
 MAX_DEPTH = 48  # arguments may be 32 deep and stand inside an answer
 FIRST_WAIT_S, MOST_WAIT_S = 0.2, 5.0
+OF_THE_WAY = frozenset({"bad-request", "method-not-allowed", "length-required", "unsupported-media-type"})
+"""The ledger's words about how a call came to it, such as under a host it does not answer for: the client
+sends no such call, so something on the way is wrong, and not what was said."""
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,19 @@ def read_answer(answer: httpx.Response) -> Reply | Missed:
         return Missed(why, _retry_after_s(answer), again, answer.status_code)
     if 200 <= answer.status_code < 300:
         return _successful(answer)
-    return Reply(answer.status_code, _object_or_empty(answer), _retry_after_s(answer))
+    body = _object_or_empty(answer)
+    if answer.status_code >= 400 and not _is_the_ledgers(answer, body):
+        return Missed(f"{answer.status_code}, not in its words", status=answer.status_code)
+    if slug_of(body) in OF_THE_WAY:
+        why = f"it answered {answer.status_code}: {body.get('detail')}"
+        return Missed(why, again=False, status=answer.status_code)
+    return Reply(answer.status_code, body, _retry_after_s(answer))
+
+
+def _is_the_ledgers(answer: httpx.Response, body: Mapping[str, Any]) -> bool:
+    """Is this a problem in the ledger's words? A proxy before it may answer anything in its place."""
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return kind == "application/problem+json" and bool(slug_of(body))
 
 
 def _pause_s(made: int, missed: Missed) -> float | None:
@@ -96,6 +113,14 @@ def _pause_s(made: int, missed: Missed) -> float | None:
 def _encoded(body: Mapping[str, Any]) -> bytes:
     """Compact: the ledger takes 256 kB, and blanks would count."""
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def sendable(said: Any) -> Any:
+    """A report's body with U+FFFD for what no JSON text can carry and no ledger would take: NUL, and half a
+    surrogate pair, as in the name of a file. A fact is not lost for a letter."""
+    if isinstance(said, Mapping):
+        return {sendable(name): sendable(value) for name, value in said.items()}
+    return _UNSENDABLE.sub("\ufffd", said) if isinstance(said, str) else said
 
 
 def _successful(answer: httpx.Response) -> Reply | Missed:

@@ -110,6 +110,8 @@ NOT_ENTERED: list[tuple[str, list[Canned], list[Canned], type[LedgerError], str]
         "person must review op_1",
     ),
     ("bad args", [problem(422, "args-required")], [], Refused, "args-required"),
+    ("proxy", [Canned(404, raw=b"<html>")] * 5, [], LedgerUnavailable, "404, not in its words"),
+    ("wrong name", [problem(400, "bad-request")], [], LedgerUnavailable, "answered 400"),
     ("redirect", [Canned(302, headers={"Location": "/elsewhere"})], [], LedgerUnavailable, "answered 302"),
     ("html", [Canned(200, raw=b"<html>")], [], LedgerUnavailable, "cannot be read"),
     ("list", [Canned(200, raw=b"[]")], [], LedgerUnavailable, "cannot be read"),

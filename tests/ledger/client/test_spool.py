@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ledger.client import Ledger, LedgerError, LedgerUnavailable, Refused
+from ledger.client import DefiniteFailure, Ledger, LedgerError, LedgerUnavailable, Refused
 from ledger.client.io import BlockingIo
 from ledger.client.lives import ASIDE, Lives
 from ledger.client.records import Report
@@ -102,18 +102,71 @@ def test_what_another_key_may_deliver_stays(
     assert aside(tmp_path) == []
 
 
-@pytest.mark.parametrize("status", [400, 404, 409, 413, 422])
+@pytest.mark.parametrize(
+    ("status", "slug"),
+    [
+        (400, "malformed-json"),
+        (404, "not-found"),
+        (413, "body-too-large"),
+        (414, "address-too-long"),
+        (422, "invalid-request"),
+    ],
+)
 def test_what_the_ledger_will_never_take_is_put_aside(
-    spooling: Ledger, fake: FakeLedger, tmp_path: Path, status: int
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path, status: int, slug: str
 ) -> None:
     fake.on("outcome", *AWAY)
     send(spooling)
-    fake.on("outcome", problem(status, "some-refusal"))
+    fake.on("outcome", problem(status, slug))
     found = spooling.deliver_reports()
     assert (found.delivered, found.refused, found.waiting) == (0, 1, 0)
     assert [(one["body"]["result_ref"], str(status) in one["why"]) for one in aside(tmp_path)] == [
         ("re_1", True)
     ]
+
+
+HTML = {"Content-Type": "text/html"}
+NOT_OF_THE_REPORT = [
+    *(Canned(status, raw=b"<html>", headers=HTML) for status in (400, 401, 404, 405, 408, 413, 421, 425)),
+    Canned(404, {"type": "/problems/not-found"}, {"Content-Type": "application/json"}),
+    Canned(404, {"type": "https://gateway/problems/not-found"}),
+    Canned(404, {"type": "about:blank"}),
+    problem(400, "bad-request"),
+    problem(405, "method-not-allowed"),
+    problem(409, "a-word-of-a-later-ledger"),
+]
+
+
+@pytest.mark.parametrize("refused", NOT_OF_THE_REPORT, ids=[str(one.status) for one in NOT_OF_THE_REPORT])
+def test_what_is_not_said_of_the_report_itself_costs_none(
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path, refused: Canned
+) -> None:
+    """A proxy during a redeploy, a ledger under a wrong name."""
+    life = Lives(tmp_path / "state").mine()
+    for attempt in ("att_1", "att_1", "att_2"):
+        life.keep(Report(f"/attempts/{attempt}/outcome", {"outcome": "unknown"}))
+    life.release()
+    fake.on("outcome", refused)
+    found = spooling.recover_at_start().reports
+    assert (found.delivered, found.refused, found.waiting) == (1, 0, 2)
+    assert spooling.recover_at_start().reports.delivered == 2
+    assert aside(tmp_path) == []
+
+
+def test_a_refusal_that_cannot_be_put_aside_ends(spooling: Ledger, fake: FakeLedger, tmp_path: Path) -> None:
+    fake.on("outcome", *AWAY)
+    with pytest.raises(LedgerUnavailable):
+        spooling.report_outcome("att_2", "unknown")
+    (tmp_path / "state" / ASIDE).mkdir()
+    fake.on("outcome", *[problem(422, "invalid-request")] * 3)
+    found = spooling.deliver_reports()
+    assert (found.delivered, found.refused, found.waiting) == (0, 0, 1)
+    with pytest.raises(Refused) as raised:
+        spooling.report_outcome("att_2", "unknown")
+    assert raised.value.about.kept
+    assert spooling.deliver_reports().waiting == 2
+    (tmp_path / "state" / ASIDE).rmdir()
+    assert spooling.deliver_reports().delivered == 2
 
 
 def test_what_the_ledger_chokes_on_holds_up_its_own_attempt_only(
@@ -163,6 +216,34 @@ def test_an_early_outcome_is_on_the_disk_before_it_is_posted(spooling: Ledger, f
     assert spooling.deliver_reports().delivered == 1
     expected = {"operation_key": "k", "outcome": "succeeded", "result_ref": "re_1"}
     assert fake.bodies("outcomes")[-1].items() >= expected.items()
+
+
+UNSENDABLE = ["cannot open \udcff.pdf", "a\x00b"]
+
+
+@pytest.mark.parametrize("message", UNSENDABLE, ids=["half a pair", "nul"])
+def test_a_letter_that_cannot_be_sent_costs_no_report(
+    spooling: Ledger, fake: FakeLedger, message: str
+) -> None:
+    with pytest.raises(DefiniteFailure), spooling.operation("k", tool="t", args=ARGS):
+        raise DefiniteFailure("refused", message)
+    said = fake.bodies("outcome")[0]["error"]["message"]
+    assert (len(said), "\ufffd" in said) == (len(message), True)
+    spooling.report_early_outcome("k", "succeeded", result_ref="\ud800")
+    assert fake.bodies("outcomes")[0]["result_ref"] == "\ufffd"
+
+
+def test_a_letter_that_cannot_be_sent_holds_up_no_next_life(
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path
+) -> None:
+    life = Lives(tmp_path / "state").mine()
+    for message in ("\ud800", "well"):
+        life.keep(Report("/attempts/att_1/outcome", {"outcome": "unknown", "message": message}))
+    life.release()
+    found = spooling.recover_at_start().reports
+    assert (found.delivered, found.refused, found.waiting) == (2, 0, 0)
+    assert [body["message"] for body in fake.bodies("outcome")] == ["\ufffd", "well"]
+    assert fake.bodies("recover") == [{"worker_id": life.worker_id}]
 
 
 def test_a_rotten_line_blocks_no_other(spooling: Ledger, fake: FakeLedger, tmp_path: Path) -> None:
