@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
-from ledger.client.block import Block, Intent
+from ledger.client.block import Block
 from ledger.client.calls import NO_STATE_DIR, Calls
+from ledger.client.intent import Intent
 from ledger.client.io import AsyncIo, BlockingIo
 from ledger.client.operation import AsyncOperation, Operation
 from ledger.client.twins import Awaiting, Blocking
@@ -16,6 +17,7 @@ from ledger.client.twins import Awaiting, Blocking
 P = ParamSpec("P")
 T = TypeVar("T")
 B = TypeVar("B", bound=Block)
+MOST_REFERENCE = 1000
 Words = str | Callable[..., str] | None
 
 
@@ -188,10 +190,14 @@ class _Wish:
 
 
 def reference_in(returned: Any) -> str | None:
-    """The reference in what a tool returned: a text itself, or the `id` of a mapping or an object."""
+    """The reference in what a tool returned: a text itself, or the `id` of a mapping or an object. None where
+    that is none: the ledger takes 1 to 1,000 printable characters, and looks up what it was not told."""
     if not isinstance(returned, str):
         returned = returned.get("id") if isinstance(returned, Mapping) else getattr(returned, "id", None)
-    return str(returned) if isinstance(returned, str | int) and str(returned) else None
+    if not isinstance(returned, str | int):
+        return None
+    reference = str(returned)
+    return reference if reference.isprintable() and 0 < len(reference) <= MOST_REFERENCE else None
 
 
 def _called(function: Callable[..., T], op: Block) -> T:

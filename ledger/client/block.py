@@ -2,12 +2,10 @@
 
 import contextlib
 import copy
-import json
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ledger.client.after_sending import AfterSending, class_of
@@ -23,27 +21,13 @@ from ledger.client.errors import (
     LedgerUnavailable,
     SentAgain,
 )
+from ledger.client.intent import Intent, strict
 from ledger.client.lease import Lease, came_too_late
 from ledger.client.twins import twin
-from ledger.rules.canonical import is_content_hash, read_json
+from ledger.rules.canonical import is_content_hash
 
 CHANGED_MEANWHILE = frozenset({"already-done", "illegal-transition"})
 ENTERED_ONCE = "an operation is entered once; make a new one to ask again"
-
-
-@dataclass(frozen=True)
-class Intent:
-    """What is meant to be done. `more`: run, step, task_id, actor, requested_by, retry_of, expires_at."""
-
-    operation_key: str
-    tool: str
-    args: Mapping[str, Any]
-    more: Mapping[str, str | None] = field(default_factory=dict)
-
-
-def strict(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the ledger reads them. TypeError or ValueError for what is not strict JSON."""
-    return read_json(json.dumps(args, allow_nan=False, ensure_ascii=False).encode())
 
 
 class Block:
@@ -212,6 +196,7 @@ class Block:
         Of an operation that was already done: the same result again is nothing new; another one is reported,
         for a person to decide, and raises `SentAgain`.
         """
+        result_ref = None if result_ref is None else str(result_ref)  # a UUID or a number is one too
         if self._done:
             await self._confirm_again(result_ref, provider_request_id)
         await self._report(

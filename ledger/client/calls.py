@@ -329,7 +329,7 @@ class Calls:
         report = Report(path, await self._signed(body))
         kept = await self._kept(report)
         if kept is None:
-            return answer_of(await tell(self._transport, report))
+            return answer_of((await tell(self._transport, report)).reply)
         life = await self._life()
         try:
             return answer_of(await deliver_new(self._transport, life, kept))

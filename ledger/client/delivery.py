@@ -1,5 +1,6 @@
 """Reports reach the ledger: written down first, then posted; what was left is posted later, in order."""
 
+import logging
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,7 +14,10 @@ NEVER_TAKEN = frozenset(
     {"malformed-json", "invalid-request", "body-too-large", "address-too-long", "not-found"}
 )
 """The ledger's own words about a report that no waiting mends."""
+DETAILS = ("result_ref", "provider_request_id", "usage")
 MAY_BE_RIGHT_LATER = frozenset({401, 403})  # another key may deliver it
+
+log = logging.getLogger("ledger.client")
 
 
 class Fate(Enum):
@@ -44,8 +48,42 @@ class Delivered:
         )
 
 
-async def tell(transport: Transport, report: Report, *, tries: int | None = None) -> Reply:
-    """Post a fact."""
+@dataclass(frozen=True)
+class Told:
+    """The answer to a fact, and the refusal of what of it will never be taken."""
+
+    reply: Reply
+    refused: Reply | None
+
+    @property
+    def fate(self) -> Fate:
+        return fate_of(self.reply)
+
+
+async def tell(transport: Transport, report: Report, *, tries: int | None = None) -> Told:
+    """Post a fact. Where the ledger refuses a success for its details, it is told once more, without them: it
+    can look up the reference, and must not take what is known for unknown."""
+    reply = await _ask(transport, report, tries)
+    refused = reply if fate_of(reply) is Fate.NEVER else None
+    bare = bare_success(report)
+    if refused is None or bare is None:
+        return Told(reply, refused)
+    log.warning(
+        "the ledger refused a success (%s); it is told without its details %s",
+        about_of(refused).body.get("detail"),
+        {name: report.body[name] for name in DETAILS if name in report.body},
+    )
+    return Told(await _ask(transport, bare, tries), refused)
+
+
+def bare_success(report: Report) -> Report | None:
+    """A success without its details; None of what is no success, or has none."""
+    bare = {name: value for name, value in report.body.items() if name not in DETAILS}
+    is_bare = len(bare) == len(report.body)
+    return None if is_bare or bare.get("outcome") != "succeeded" else Report(report.path, bare)
+
+
+async def _ask(transport: Transport, report: Report, tries: int | None) -> Reply:
     return await transport.call("POST", report.path, sendable(report.body), tries=tries)
 
 
@@ -92,15 +130,14 @@ def _is_about_one(status: int) -> bool:
 async def _post(
     transport: Transport, life: Life, kept: Kept, *, tries: int | None = None
 ) -> tuple[Reply, Fate]:
-    """The answer, and what became of it: also one that is refused stays where nobody can be told."""
+    """The answer, and what became of it: a refused one stays where it can neither be told nor put aside."""
     try:
-        reply = await tell(transport, kept.report, tries=tries)
-        fate = fate_of(reply)
-        if fate is Fate.DELIVERED:
+        told = await tell(transport, kept.report, tries=tries)
+        is_aside = told.refused is not None and life.put_aside(kept, _why(told.refused))
+        if told.fate is Fate.DELIVERED and not is_aside:
             life.cross_out(kept)
-        elif fate is Fate.NEVER and not life.put_aside(kept, _why(reply)):
-            fate = Fate.LATER
-        return reply, fate
+        is_left = told.fate is Fate.NEVER and not is_aside
+        return told.reply, Fate.LATER if is_left else told.fate
     finally:
         life.leave_if_under_way(kept)
 

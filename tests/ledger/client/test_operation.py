@@ -1,6 +1,7 @@
 """The block: leave first, send only what leave returned, and always an outcome at its end."""
 
 import threading
+import uuid
 from dataclasses import replace
 from typing import Any
 
@@ -329,11 +330,29 @@ def test_an_outcome_that_cannot_be_stored_is_not_denied(ledger: Ledger, fake: Fa
     assert {body["outcome"] for body in fake.bodies("outcome")} == {"succeeded"}
 
 
+@pytest.mark.parametrize(("status", "slug"), [(422, "invalid-request"), (413, "body-too-large")])
+def test_a_success_whose_details_are_refused_is_one_all_the_same(
+    ledger: Ledger, fake: FakeLedger, status: int, slug: str
+) -> None:
+    fake.on("outcome", problem(status, slug), after("OUTCOME_CONFIRMED"))
+    with block(ledger) as op:
+        op.confirm(result_ref="Sent.\nOK", usage={"EUR": "0.123456789"})
+    assert fake.bodies("outcome")[1:] == [{**SIGNED, "outcome": "succeeded"}]
+    assert (op.state, op.result_ref) == ("OUTCOME_CONFIRMED", "Sent.\nOK")
+
+
+def test_a_reference_need_not_be_text(ledger: Ledger, fake: FakeLedger) -> None:
+    reference = uuid.UUID(int=7)
+    with block(ledger) as op:
+        op.confirm(result_ref=reference)  # type: ignore[arg-type]
+    assert fake.bodies("outcome")[0]["result_ref"] == str(reference)
+
+
 def test_a_refused_outcome_still_leaves_the_attempt_unknown(ledger: Ledger, fake: FakeLedger) -> None:
-    fake.on("outcome", problem(422, "result-ref-too-long"))
+    fake.on("outcome", *[problem(422, "invalid-request")] * 2)
     with pytest.raises(Refused, match="may have been executed"), block(ledger) as op:
         op.confirm(result_ref="x" * 9999)
-    assert [body["outcome"] for body in fake.bodies("outcome")] == ["succeeded", "unknown"]
+    assert [body["outcome"] for body in fake.bodies("outcome")] == ["succeeded", "succeeded", "unknown"]
 
 
 def test_what_cannot_be_said_leaves_the_outcome_unknown(ledger: Ledger, fake: FakeLedger) -> None:

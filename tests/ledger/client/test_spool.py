@@ -117,12 +117,27 @@ def test_what_the_ledger_will_never_take_is_put_aside(
 ) -> None:
     fake.on("outcome", *AWAY)
     send(spooling)
-    fake.on("outcome", problem(status, slug))
+    fake.on("outcome", *[problem(status, slug)] * 2)
     found = spooling.deliver_reports()
     assert (found.delivered, found.refused, found.waiting) == (0, 1, 0)
     assert [(one["body"]["result_ref"], str(status) in one["why"]) for one in aside(tmp_path)] == [
         ("re_1", True)
     ]
+
+
+def test_a_success_whose_details_are_refused_is_told_bare_and_kept_whole(
+    spooling: Ledger, fake: FakeLedger, tmp_path: Path
+) -> None:
+    """Also when it could not be told at once."""
+    fake.on("outcome", *AWAY)
+    send(spooling, "Sent.\nOK")
+    fake.on("outcome", problem(422, "invalid-request"))
+    found = spooling.deliver_reports()
+    assert (found.delivered, found.refused, found.waiting) == (1, 0, 0)
+    bare = fake.bodies("outcome")[-1]
+    assert (bare["outcome"], "result_ref" in bare) == ("succeeded", False)
+    assert [one["body"]["result_ref"] for one in aside(tmp_path)] == ["Sent.\nOK"]
+    assert spooling.deliver_reports().waiting == 0
 
 
 HTML = {"Content-Type": "text/html"}

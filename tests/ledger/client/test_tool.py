@@ -92,9 +92,8 @@ def test_arguments_must_have_names(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("returned", "reference"),
     [("re_1", "re_1"), ({"id": "re_1"}, "re_1"), ({"id": 7}, "7"), (SimpleNamespace(id="re_1"), "re_1")]
-    + [
-        (nothing, None) for nothing in (None, "", {}, {"id": None}, 5, ["re_1"], SimpleNamespace(id=object()))
-    ],
+    + [(nothing, None) for nothing in (None, "", {}, {"id": None}, 5, ["re_1"], SimpleNamespace(id=object()))]
+    + [(unfit, None) for unfit in ("Sent.\nOK", "x" * 1001, "a\u202eb", {"id": "\ud800"})],
 )
 def test_where_the_reference_is_found(returned: object, reference: str | None) -> None:
     assert reference_in(returned) == reference
