@@ -7,7 +7,11 @@ from ledger.client.errors import About, LedgerError, LedgerUnavailable
 
 class AfterSending:
     """Errors in here reach a caller whose tool may have run: their words must not deny that. A report that is
-    kept on this machine is as good as delivered to the caller, who goes on with the result."""
+    kept on this machine is as good as delivered to the caller, who goes on with the result. `failing`: what
+    the ledger could not do then."""
+
+    def __init__(self, failing: str = "take its outcome") -> None:
+        self._failing = failing
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
@@ -18,14 +22,14 @@ class AfterSending:
         if isinstance(error, LedgerUnavailable) and error.about.kept:
             return True
         if isinstance(error, LedgerError) and not error.executed:
-            raise type(error)(_words(error.about), error.about, executed=True) from error
+            raise type(error)(_words(self._failing, error.about), error.about, executed=True) from error
         return False
 
 
-def _words(about: About) -> str:
+def _words(failing: str, about: About) -> str:
     then = "The report is kept and will be delivered" if about.kept else "It finds out by itself"
     return (
-        "This call may have been executed, but the ledger could not take its outcome "
+        f"This call may have been executed, but the ledger could not {failing} "
         f"({about.slug or about.reason}). {then}. Do not call it again."
     )
 

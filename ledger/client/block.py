@@ -140,14 +140,17 @@ class Block:
 
     @twin
     async def heartbeat(self) -> str:
-        """Lengthen the lease of a long call. Returns `lease_until`; LeaseLost: send nothing more."""
+        """Lengthen the lease of a long call. Returns `lease_until`; LeaseLost: send nothing more. Where the
+        ledger is away (LedgerUnavailable) the lease goes on as long as it was."""
         lease = self._given_lease()
-        try:
-            until = await self._heartbeat(lease)
-        except DuplicateOperation as error:
-            lease.lose(error.about.slug)
-            lease.check_held()
-            raise
+        until = lease.leave.lease_until
+        with AfterSending("lengthen its lease"):
+            try:
+                until = await self._heartbeat(lease)
+            except LedgerUnavailable:
+                raise
+            except LedgerError as error:
+                raise lease.lost_by(error.about.slug) from error
         return until
 
     def keeping_lease(self) -> Self:

@@ -57,6 +57,11 @@ class Lease:
             self._lost = why
             log.warning("lease of attempt %s lost: %s; send nothing more", self.leave.attempt_id, why)
 
+    def lost_by(self, why: str) -> LeaseLost:
+        """It is lost from now on; the error that says so."""
+        self.lose(why)
+        return self._loss()
+
     def check_held(self) -> None:
         """Raise LeaseLost when nothing more may be sent: it is lost, or its time is over."""
         if self._is_over():
@@ -68,18 +73,21 @@ class Lease:
 
     def _check_not_lost(self) -> None:
         if self._lost:
-            raise LeaseLost(
-                f"The lease of operation {self.leave.operation_id} is lost ({self._lost}). Send nothing "
-                "more: another attempt may already be under way. What is known can still be reported. "
-                "Do not call it again.",
-                About(
-                    operation_id=self.leave.operation_id,
-                    attempt_id=self.leave.attempt_id,
-                    slug="stale-lease",
-                    reason=self._lost,
-                ),
-                executed=True,
-            )
+            raise self._loss()
+
+    def _loss(self) -> LeaseLost:
+        about = About(
+            operation_id=self.leave.operation_id,
+            attempt_id=self.leave.attempt_id,
+            slug="stale-lease",
+            reason=self._lost,
+        )
+        return LeaseLost(
+            f"The lease of operation {about.operation_id} is lost ({self._lost}). Send nothing more: another "
+            "attempt may already be under way. What is known can still be reported. Do not call it again.",
+            about,
+            executed=True,
+        )
 
 
 def came_too_late(leave: Leave) -> LeaseLost:

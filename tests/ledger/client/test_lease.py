@@ -119,14 +119,19 @@ def test_after_the_report_a_refused_beat_is_no_loss(
     assert caplog.text == ""
 
 
+REFUSALS = [(409, "stale-lease"), (403, "key-revoked"), (404, "not-found")]
+
+
 @pytest.mark.parametrize("needed", NEEDED)
+@pytest.mark.parametrize(("status", "slug"), REFUSALS)
 def test_a_loss_met_by_the_callers_own_heartbeat_counts_too(
-    ledger: Ledger, fake: FakeLedger, needed: str
+    ledger: Ledger, fake: FakeLedger, status: int, slug: str, needed: str
 ) -> None:
-    fake.on("heartbeat", problem(409, "stale-lease"))
+    fake.on("heartbeat", problem(status, slug))
     with ledger.operation("k", tool="t", args=ARGS) as op:
-        with pytest.raises(LeaseLost):
+        with pytest.raises(LeaseLost, match=slug) as raised:
             op.heartbeat()
+        assert raised.value.executed
         with pytest.raises(LeaseLost):
             getattr(op, needed)
         op.unknown()
@@ -135,8 +140,10 @@ def test_a_loss_met_by_the_callers_own_heartbeat_counts_too(
 def test_an_unanswered_heartbeat_of_the_callers_is_told_as_such(ledger: Ledger, fake: FakeLedger) -> None:
     fake.on("heartbeat", *[DROP] * 5)
     with ledger.operation("k", tool="t", args=ARGS) as op:
-        with pytest.raises(LedgerUnavailable):
+        with pytest.raises(LedgerUnavailable, match="may have been executed") as raised:
             op.heartbeat()
+        assert raised.value.executed
+        assert op.args == ARGS
         op.unknown()
 
 
