@@ -91,7 +91,8 @@ class Block:
         something to do, while a person decides or the ledger finds out.
 
         Returns the directive as it then is: `dispatch`, `done` or `failed`; `hold`, `reconcile` or
-        `in_flight` where the time was too short. It permits nothing: the block asks for leave as always.
+        `in_flight` where the time was too short; raises Refused, and LedgerUnavailable where the ledger was
+        away at the end. It permits nothing: the block asks for leave as always.
         """
         await Calls.catch_up(self._calls)
         return await Calls.wait(self._calls, self._post_intent, timeout)
