@@ -129,9 +129,16 @@ def test_the_largest_arguments_fit_and_larger_ones_are_refused(ledger: Ledger) -
         mail(ledger, text="x" * 262_040).__enter__()
 
 
+def test_a_success_is_known_though_its_reference_is_none(ledger: Ledger, cast: Cast) -> None:
+    with mail(ledger) as op:
+        op.confirm(result_ref="Sent.\nOK", usage={"EUR": "0.123456789"})
+    assert attempt_of(cast).success_reported
+
+
 def test_a_lease_can_be_lengthened(ledger: Ledger) -> None:
     with mail(ledger) as op:
         assert op.heartbeat() >= op.lease_until
+        op.check_lease()
         op.confirm(result_ref="msg_1")
 
 
