@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, LookUp
@@ -15,12 +15,14 @@ def told_apart(case: Case, attempt: Attempt) -> tuple[frozenset[str], tuple[Earl
     """The references that name this attempt alone, and the attempts before it, oldest first. What names this
     one too tells neither from the other, and a record that was known before is no later one's."""
     before = [other for other in case.attempts if other.number < attempt.number]
-    failed = _found_failed(before, attempt) if before else {}
+    answers = _answers_before(before, attempt) if before else {}
     own, known, found = _references(attempt), frozenset[str](), []
     for other in before:
-        named, its_own = _references(other), failed.get(other.pk, frozenset()) - known
+        told = answers.get(other.pk, [])
+        named, its_own = _references(other), _found_failed(told) - known
         known |= named | its_own
-        found.append(_as_earlier(other, named - own, its_own - named - own))
+        absent = bool(told) and told[-1].believed_absent
+        found.append(_as_earlier(other, named - own, its_own - named - own, absent=absent))
     return own - known, tuple(found)
 
 
@@ -28,8 +30,9 @@ def _references(attempt: Attempt) -> frozenset[str]:
     return frozenset({attempt.result_ref, attempt.provider_request_id} - {""})
 
 
-def _as_earlier(attempt: Attempt, named: frozenset[str], failed: frozenset[str]) -> Earlier:
-    never_there = attempt.absent_by_lookup or attempt.failure == ErrorClass.NOT_CONNECTED
+def _as_earlier(attempt: Attempt, named: frozenset[str], failed: frozenset[str], *, absent: bool) -> Earlier:
+    """`absent`: its last look-up before the next send found nothing, and is believed."""
+    never_there = absent or attempt.absent_by_lookup or attempt.failure == ErrorClass.NOT_CONNECTED
     return Earlier(
         references=named,
         failed=failed,
@@ -38,13 +41,17 @@ def _as_earlier(attempt: Attempt, named: frozenset[str], failed: frozenset[str])
     )
 
 
-def _found_failed(before: Collection[Attempt], attempt: Attempt) -> dict[str, frozenset[str]]:
-    """The references of records that failed there, by whose look-up found them before this one was sent: no
-    later one can tell whose they are."""
+def _answers_before(before: Collection[Attempt], attempt: Attempt) -> dict[str, list[LookUp]]:
+    """The answers about earlier attempts, oldest first, until this one was sent: no later one can tell whose
+    records they are of."""
     sent_at = attempt.created_at if attempt.maybe_sent else attempt.dispatched_at or attempt.created_at
-    found: dict[str, frozenset[str]] = {}
-    look_ups = LookUp.objects.filter(attempt__in=before, answer=LookedUpKind.FOUND, answered_at__lte=sent_at)
-    for attempt_id, records in look_ups.values_list("attempt_id", "records"):
-        failed = {one["reference"] for one in records if one["state"] == "failed" and one["reference"]}
-        found[attempt_id] = found.get(attempt_id, frozenset()) | failed
-    return found
+    answers: dict[str, list[LookUp]] = {}
+    for answer in LookUp.objects.filter(attempt__in=before, answered_at__lte=sent_at).order_by("answered_at"):
+        answers.setdefault(answer.attempt_id, []).append(answer)
+    return answers
+
+
+def _found_failed(answers: Iterable[LookUp]) -> frozenset[str]:
+    """The references of records that failed there."""
+    records = (one for answer in answers if answer.answer == LookedUpKind.FOUND for one in answer.records)
+    return frozenset(one["reference"] for one in records if one["state"] == "failed" and one["reference"])

@@ -12,8 +12,8 @@ from django.db import close_old_connections
 
 from ledger.lifecycle import Decided, DecisionRefused
 from ledger.lifecycle.values import UnknownObject
-from ledger.models import ReviewItem, User
-from ledger.rules.vocabulary import ReviewReason
+from ledger.models import Decision, ReviewItem, User
+from ledger.rules.vocabulary import DecisionKind, ReviewReason
 from review import decisions, ownership
 from review.door import NotPermitted, NotVisible
 from tests.crash.suite import letters
@@ -24,7 +24,7 @@ from tests.crash.suite.tenants import DECIDING
 
 WHY = "checked at the provider"
 FEW_TRIES = 3
-"""After so many a person takes the provider's key for spoilt."""
+"""After so many a person takes the provider's key for spoilt, and a look-up for no help."""
 REFUSALS = (DecisionRefused, NotPermitted, NotVisible, UnknownObject)
 Press = Callable[[User, str], Decided]
 
@@ -96,7 +96,9 @@ def answers_to(item: ReviewItem, truth: Truth) -> tuple[str, ...]:
     ):  # something was once seen: no absent makes it approvable
         return ("did_not", "reject")
     in_vain = attempt.number > FEW_TRIES or item.reason == ReviewReason.ATTEMPTS_USED_UP
-    return ("approve_new_key" if in_vain else "approve", "recheck", "did_not", "reject")
+    asked = Decision.objects.filter(item=item, kind=DecisionKind.RECHECK).count()
+    approve = "approve_new_key" if in_vain else "approve"
+    return (approve, *(("recheck",) if asked < FEW_TRIES else ()), "did_not", "reject")
 
 
 def work(line: Line, injector: Injector) -> None:

@@ -114,10 +114,10 @@ def corrected(people: Cast, first: Attempt) -> Attempt:
     return make.reported(people.key, make.send(people.key, second), "unknown")
 
 
-def sent_again(people: Cast, **said: Any) -> Attempt:
+def sent_again(people: Cast, first: Attempt | None = None, **said: Any) -> Attempt:
     """Declined and sent again; contact to the second attempt was lost."""
     declined = {"no_effect": True, "retryable": True, "error_class": "declined", **said}
-    first = make.reported(people.key, make.dispatched(people.key), "failed", **declined)
+    first = make.reported(people.key, first or make.dispatched(people.key), "failed", **declined)
     Attempt.objects.filter(pk=first.pk).update(send_again_at=None)
     return make.reported(people.key, make.send(people.key, first), "unknown")
 
@@ -141,7 +141,7 @@ def test_a_second_record_that_failed_there_ends_the_later_attempt(people: Cast) 
     "named", [{}, {"provider_request_id": "req_1"}], ids=["by nothing", "by its request"]
 )
 def test_whose_record_failed_there_is_for_a_person_where_nobody_named_it(
-    people: Cast, named: dict[str, str]
+    people: Cast, named: dict[str, Any]
 ) -> None:
     second = make.looked_up(sent_again(people, **named), LookedUpKind.FOUND, FAILED)
     assert (second.state, second.reason) == (State.MANUAL_REVIEW, "unresolved")
@@ -158,6 +158,18 @@ def test_a_decline_that_names_its_record_ends_no_later_attempt(people: Cast) -> 
 def test_what_was_never_connected_left_no_record(people: Cast) -> None:
     second = sent_again(people, error_class="not_connected")
     assert make.looked_up(second, LookedUpKind.FOUND, FAILED).state == State.FAILED
+
+
+def test_what_was_not_there_when_it_was_sent_again_left_no_record(people: Cast) -> None:
+    first = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT, canary_seen=True)
+    second = sent_again(people, first)
+    assert make.looked_up(second, LookedUpKind.FOUND, FAILED).state == State.FAILED
+
+
+def test_what_nobody_could_see_when_it_was_sent_again_may_have_left_one(people: Cast) -> None:
+    first = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT, canary_seen=False)
+    second = make.looked_up(sent_again(people, first), LookedUpKind.FOUND, FAILED)
+    assert (second.state, second.reason) == (State.MANUAL_REVIEW, "unresolved")
 
 
 def test_a_name_of_every_send_ends_no_later_attempt(people: Cast) -> None:
