@@ -64,10 +64,22 @@ class Case:
         return found
 
     def speaker(self, attempt: Attempt) -> Attempt:
-        """Who answers for this content: the newest of its line, or the sent live one while there is one."""
+        """Who answers for this content: the newest of its line, or the sent live one while there is one. Of a
+        line that was replaced by a correction of an earlier attempt, the correction."""
         line = [attempt, *self.descendants(attempt)]
         sent_live = [a for a in line if a.was_sent and is_live_attempt(a)]
-        return sent_live[-1] if sent_live else line[-1]
+        if sent_live:
+            return sent_live[-1]
+        newest, live = line[-1], self.live()
+        is_replaced = newest.state == State.SUPERSEDED
+        return live if is_replaced and live is not None and live in self._family(attempt) else newest
+
+    def _family(self, attempt: Attempt) -> list[Attempt]:
+        """All that descend from the one that this line began with."""
+        first = attempt
+        while first.descends_from_id:
+            first = self.attempt(first.descends_from_id)
+        return self.descendants(first)
 
     @property
     def has_open_conflict(self) -> bool:

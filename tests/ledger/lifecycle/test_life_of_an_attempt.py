@@ -10,6 +10,7 @@ import pytest
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Attempt, LookUp, ReviewItem, Settlement, User
+from ledger.rules.canonical import canonical_bytes
 from ledger.rules.directive import Directive
 from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
@@ -190,22 +191,44 @@ def make_key(people: Cast) -> ApiKey:
     return ApiKey.objects.select_related("agent__owner", "agent__tenant").get(pk=people.key.pk)
 
 
-def test_relinked_arguments_are_what_leave_carries(people: Cast) -> None:
-    from ledger.rules.canonical import canonical_bytes
-
-    attempt = make.held(people.key)
-    corrected = {"version": "2026.12"}
+def corrected(attempt: Attempt, by: User, **args: str) -> Attempt:
     durable(
         lambda: lifecycle.relink_arguments(
             item_id=make.item_of(attempt).pk,
-            by=people.operator,
-            why="wrong version",
-            args_bytes=canonical_bytes(corrected),
-            args=corrected,
+            by=by,
+            why="wrong",
+            args_bytes=canonical_bytes(args),
+            args=args,
         )
     )
+    return attempt.operation.attempts.latest("number")
+
+
+def test_a_correction_is_sent_although_what_it_corrects_was_sent_again_before(people: Cast) -> None:
+    """The agent, which knows the first arguments only, is told to come for the corrected ones."""
+    first = make.for_a_person(people.key)
+    correction = corrected(first, people.operator, title="Printer in room 2")
+    vote(make.item_of(first), people.approver)
+    again = make.send(people.key, first)
+    refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
+    make.reported(people.key, again, "failed", **refused)
+    vote(make.item_of(correction), people.approver)
+    assert (make.fresh(again).state, make.fresh(correction).state) == (
+        State.SUPERSEDED, State.INTENT_RECORDED,
+    )  # fmt: skip
+    answer = make.posted(people.key, make.intent_of(make.TICKET, operation_key=first.operation.operation_key))
+    assert answer.standing is not None
+    assert (answer.standing.attempt, answer.standing.directive) == (correction, "dispatch")
+    told = make.ask_leave(people.key, again)
+    assert isinstance(told, LeaveRefused)
+    assert told.problem is LeaveProblem.ARGS_CHANGED
+    assert isinstance(make.ask_leave(people.key, make.fresh(correction)), LeaveGiven)
+
+
+def test_relinked_arguments_are_what_leave_carries(people: Cast) -> None:
+    attempt = make.held(people.key)
+    successor = corrected(attempt, people.operator, version="2026.12")
     assert make.fresh(attempt).state == State.SUPERSEDED
-    successor = attempt.operation.attempts.get(number=2)
     vote(make.item_of(successor), people.approver)
     answer = make.ask_leave(people.key, attempt)
     assert isinstance(answer, LeaveRefused)

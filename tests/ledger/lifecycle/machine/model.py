@@ -167,7 +167,13 @@ class Operation:
 
     def speaker(self, of: Tried) -> Tried:
         line = list(self.line(of))
-        return next((a for a in reversed(line) if a.sent and a.live), line[-1])
+        newest = next((a for a in reversed(line) if a.sent and a.live), line[-1])
+        if newest.state != "SUPERSEDED":
+            return newest
+        first = of
+        while first.parent is not None:
+            first = self.tried[first.parent - 1]
+        return next((a for a in self.line(first) if a.live), newest)
 
     def sends(self) -> int:
         return sum(a.dispatched for a in self.tried)
