@@ -25,17 +25,19 @@ class Command(LedgerCommand):
         parser.add_argument(
             "--replay", type=Path, metavar="FILE", help="run this plan so often, nothing else"
         )
-        parser.add_argument("--plant", default="", metavar="BUG", help="plant this bug first: it must be red")
+        parser.add_argument(
+            "--plant", default="", metavar="BUG", help="plant this bug first: it must be seen"
+        )
         parser.add_argument(
             "--planted",
             action="store_true",
-            help="test the suite: every plant must be red, and without one green",
+            help="test the suite: every plant must be seen, and without one it is green",
         )
         parser.add_argument(
             "--tally",
             type=Path,
             metavar="FILE",
-            help="count into this file, beside earlier runs of the same commit, and skip their seeds",
+            help="count into this file, beside earlier runs of the same product, and skip their seeds",
         )
         parser.add_argument("--no-keep", action="store_true", help="do not keep failing plans in the corpus")
 
