@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from ledger.lifecycle.case import Case
 from ledger.models import Attempt, LookUp
-from ledger.rules.reconcile import Earlier, LookedUpKind
+from ledger.rules.looked_up import Earlier, LookedUpKind
 from ledger.rules.reports import ErrorClass
 from ledger.rules.states import State
 

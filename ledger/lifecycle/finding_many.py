@@ -15,7 +15,8 @@ from ledger.lifecycle.findings import Asked, follow, what_follows
 from ledger.lifecycle.pen import Together
 from ledger.lifecycle.settling import settle
 from ledger.models import Approval, Attempt, Event, Operation, ReviewItem, Statement, Vote
-from ledger.rules.reconcile import Follows, LookedUp
+from ledger.rules.looked_up import LookedUp
+from ledger.rules.reconcile import Follows
 from ledger.rules.reports import Reported
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason

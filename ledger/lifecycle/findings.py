@@ -27,15 +27,8 @@ from ledger.models import Attempt, LookUp, Provider
 from ledger.policies import rule_of, veil_over
 from ledger.rules.authority import Allowed, as_told
 from ledger.rules.backoff import look_up_backoff_s, negative_spacing_s, probe_backoff_s
-from ledger.rules.reconcile import (
-    AttemptFacts,
-    Follows,
-    LookedUp,
-    LookedUpKind,
-    Record,
-    counted_records,
-    decide,
-)
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
+from ledger.rules.reconcile import AttemptFacts, Follows, counted_records, decide
 from ledger.rules.states import OPEN_QUESTION, State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy
 

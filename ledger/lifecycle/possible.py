@@ -11,7 +11,7 @@ from ledger.lifecycle.freshness import last_answer
 from ledger.lifecycle.values import DecisionRefused
 from ledger.models import Attempt, ReviewItem
 from ledger.policies import rule_in_force, rule_of
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import FINAL, OPEN_QUESTION, State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
-from ledger.rules.reconcile import LookedUp
+from ledger.rules.looked_up import LookedUp
 
 
 @dataclass(frozen=True, kw_only=True)

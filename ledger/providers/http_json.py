@@ -38,8 +38,8 @@ from ledger.providers.reading import (
 )
 from ledger.providers.templates import Unaskable, filled, filled_and_encoded
 from ledger.rules.canonical import canonical_bytes
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.rules.pointers import pointer
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
 
 
 class HttpAdapter:

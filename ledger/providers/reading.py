@@ -20,8 +20,8 @@ from ledger.providers.fields import Auth, RecordState
 from ledger.providers.pace import held_for_s, hold, pace
 from ledger.providers.parts import StateWords
 from ledger.rules.canonical import MalformedJson, canonical_bytes, read_json
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 from ledger.rules.pointers import pointer
-from ledger.rules.reconcile import LookedUp, LookedUpKind
 
 _LINK = re.compile(r"<([^<>]+)>((?:[^,<\"]|\"[^\"]*\")*)")
 _NEXT = re.compile(r";\s*rel=(?:next(?=[\s;]|$)|\"(?:[^\"]*\s)?next(?:\s[^\"]*)?\")", re.IGNORECASE)

@@ -26,7 +26,7 @@ from ledger.providers.pace import held_for_s, pace
 from ledger.providers.reading import LONGEST_WORD, NO_ANSWER, NO_CREDENTIAL, absent, no_answer, not_answered
 from ledger.providers.smtp_submission import submit
 from ledger.providers.templates import Unaskable
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 
 LONG_MAIL = "a mail is longer than what is read of one, so its text was not compared"
 

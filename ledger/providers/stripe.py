@@ -38,7 +38,7 @@ from ledger.providers.stripe_configuration import (
     StripeConfiguration,
 )
 from ledger.rules.canonical import canonical_bytes
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 
 API_VERSION = "2024-06-20"
 """Asked for with every request, so that an account's own default changes nothing of what is read here."""

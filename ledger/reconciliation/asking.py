@@ -14,7 +14,7 @@ from ledger.providers.registry import adapter_for
 from ledger.queries.arguments import stored_args
 from ledger.reconciliation.errands import PassIsOver
 from ledger.rules.keys import correlation_id
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 from ledger.rules.vocabulary import Effect
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from ledger.models import Attempt, Provider
 from ledger.reconciliation.claims import AWAY_AFTER, lanes_of
 from ledger.rules.backoff import probe_backoff_s
-from ledger.rules.reconcile import ANSWERED, LookedUpKind
+from ledger.rules.looked_up import ANSWERED, LookedUpKind
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 

@@ -41,8 +41,8 @@ from ledger.reconciliation.claims import provider_named
 from ledger.reconciliation.due_sends import due_sends, put_off
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.turns import SharedTurns
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.policy import Rule
-from ledger.rules.reconcile import LookedUpKind
 from ledger.rules.reports import ErrorClass, Reported
 from ledger.transactions import database_clock, durable, monotonic_s
 

@@ -29,7 +29,7 @@ from ledger.reconciliation.errands import PassIsOver, Threads, TurnsByErrand
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.places import PLACES, Places
 from ledger.reconciliation.turns import SharedTurns
-from ledger.rules.reconcile import ANSWERED, LookedUp, LookedUpKind
+from ledger.rules.looked_up import ANSWERED, LookedUp, LookedUpKind
 from ledger.transactions import durable, monotonic_s
 
 logger = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from ledger.models.base import TenantRow
 from ledger.queries.invariants.scope import options_of
 from ledger.rules.chain import CHAIN_START, event_hash
 from ledger.rules.digest import vote_digest
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.transactions import durable
 from tests.support import make
 from tests.support.cast import cast

@@ -15,7 +15,7 @@ from ledger.lifecycle import LeaveRefused, unlocked_case
 from ledger.models import Attempt, Provider, ReviewItem
 from ledger.reconciliation import sweep_once
 from ledger.rules.authority import Reason
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import database_clock
 from tests.browser.conftest import Desk, OpenDesk

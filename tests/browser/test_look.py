@@ -14,7 +14,7 @@ from ledger.lifecycle import OutcomeReport, Told
 from ledger.models import FsckForm, FsckRun, ParkedFact, ReviewItem
 from ledger.models.ids import attempt_id
 from ledger.reconciliation import sweep_once
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.transactions import durable
 from review import decisions, parked
 from tests.browser.conftest import Desk, OpenDesk

@@ -13,7 +13,7 @@ from ledger.models import ApiKey, ParkedFact, ParkedNote
 from ledger.models.ids import attempt_id
 from ledger.queries.invariants import findings
 from ledger.rules import parking
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.transactions import durable
 from review.queries import parked as parked_queries
 from tests.dashboard.conftest import SignIn, body_of

@@ -13,7 +13,7 @@ from django.db.models import F
 
 from ledger.models import Attempt, LookUp, Provider, ReviewItem
 from ledger.reconciliation import reconcile_once
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.transactions import database_clock
 from tests.incidents.aftermath import nothing_else_went_wrong
 from tests.incidents.awaiting import lost, states, unknown

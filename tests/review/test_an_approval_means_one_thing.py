@@ -17,7 +17,7 @@ from ledger.models import Approval, ApprovalUse, Attempt, User, Vote
 from ledger.reconciliation import sweep_once
 from ledger.rules.authority import Allowed, Reason, Refused
 from ledger.rules.canonical import canonical_bytes, content_hash
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import State
 from ledger.transactions import database_clock
 from review import decisions

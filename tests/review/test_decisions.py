@@ -10,7 +10,7 @@ from guardian.shortcuts import remove_perm
 
 from ledger.lifecycle import Decided, DecisionRefused, LeaveGiven, LeaveRefused
 from ledger.models import Attempt, Decision, Event, ReviewItem, Tenant, User
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ConfirmedBy, DecisionKind, FailedBy, ReviewReason
 from review import decisions, ownership

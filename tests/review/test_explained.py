@@ -20,7 +20,7 @@ from ledger.lifecycle import open_run
 from ledger.models import Agent, ApiKey, Approval, Attempt, Event, Operation, Tenant, User
 from ledger.rules import authority
 from ledger.rules.authority import AUTHORITY_WORDS, Reason, Refused
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.vocabulary import DecisionKind, EventKind
 from ledger.transactions import database_clock, durable
 from review import decisions

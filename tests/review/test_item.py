@@ -13,7 +13,7 @@ from ledger.approvals import conflicts_of
 from ledger.lifecycle import DecisionRefused, open_run
 from ledger.models import Agent, ApiKey, Attempt, Operation, ReviewItem, Tenant, User
 from ledger.rules.key_window import Protection
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from ledger.transactions import NotInTransaction, database_clock, durable, one_reading

@@ -8,7 +8,7 @@ from guardian.shortcuts import remove_perm
 from ledger.approvals import approval_facts
 from ledger.models import Approval, Attempt, ReviewItem
 from ledger.rules.authority import Reason
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.vocabulary import DecisionKind
 from ledger.transactions import database_clock
 from review import decisions

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.lifecycle import Decided, DecisionRefused
 from ledger.models import ReviewGroup, ReviewItem, User
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.vocabulary import EventKind, ReviewReason
 from ledger.transactions import database_clock
 from review import ownership

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Attempt, ReviewItem, User
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.vocabulary import EventKind, ReviewReason
 from review import ownership, ownership_rules
 from review.door import NotPermitted, NotVisible

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Attempt, Pulse, ReviewGroup, ReviewItem, User
 from ledger.queries.invariants.scope import Scope
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind, Effect, ReviewReason
 from ledger.transactions import database_clock

@@ -10,7 +10,7 @@ from ledger.lifecycle import Decided, DecisionRefused, LeaveGiven, LeaveRefused,
 from ledger.models import Attempt, Operation, ReviewItem, Settlement
 from ledger.queries.invariants import findings
 from ledger.rules.directive import Directive
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import Outcome, State
 from ledger.rules.vocabulary import DecisionKind, ReviewReason
 from review import decisions

@@ -11,7 +11,7 @@ from ledger.lifecycle import Decided, DecisionRefused, LeaveRefused
 from ledger.models import Approval, Attempt, Decision, Event, ReviewItem, Statement, User
 from ledger.queries.invariants import findings
 from ledger.queries.numbers import numbers
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.statements import Ended
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason

@@ -29,7 +29,7 @@ from ledger.models import (
 )
 from ledger.policies import publish_policy
 from ledger.rules.canonical import canonical_bytes, content_hash
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 
 _numbers = count(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ledger.queries.invariants.scope import Broken, Check, Scope
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import ALWAYS_LIVE, FINAL, FIRST_STATES, MOVES, WAITS_FOR_AGENT, State
 from ledger.rules.vocabulary import DecisionKind, EventKind
 

@@ -121,8 +121,9 @@ def one_negative_is_enough() -> None:
 def absent_without_canary() -> None:
     """An *absent* is believed although the look-up sees nothing at all."""
     from ledger.rules import reconcile
+    from ledger.rules.looked_up import LookedUpKind
 
-    unreadable = (reconcile.LookedUpKind.UNAVAILABLE, reconcile.LookedUpKind.ADAPTER_FAILED)
+    unreadable = (LookedUpKind.UNAVAILABLE, LookedUpKind.ADAPTER_FAILED)
     blind = property(lambda case: case.looked_up.kind in unreadable)
     reconcile._Case.unreachable = blind  # type: ignore[assignment,method-assign]
 

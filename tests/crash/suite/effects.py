@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ledger.models import Attempt, Event, LookUp, Operation
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.reports import Reported
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ConfirmedBy, EventKind, FailedBy

@@ -10,7 +10,7 @@ from typing import Any
 from tests.crash.suite.lane import AGENTS, DELIVERER, WORKERS
 from tests.crash.suite.scene import Scene
 
-MOST_ROUNDS = 400
+MOST_ROUNDS = 1_000
 """Counted in rounds, not in seconds: a slow machine is not a stuck ledger. Most schedules need about ten."""
 FAR_S = 40.0
 """What is due later than this waits for a deadline, not for work. The end of a lease that was given in the

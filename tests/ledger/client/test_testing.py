@@ -14,7 +14,7 @@ import pytest
 from ledger.client.testing import Boundary, CountingProvider, run_agent
 from ledger.providers import Question, adapter_for
 from ledger.rules.canonical import canonical_bytes, content_hash
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 
 PAGE = Path(__file__).parents[3] / "docs" / "client.md"
 

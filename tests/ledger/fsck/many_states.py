@@ -16,7 +16,7 @@ from ledger.lifecycle import OutcomeReport, Told
 from ledger.models import ApiKey, Attempt, BudgetAccount, Delivery, Destination, ParkedFact, User
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.deliveries import TryEnd
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast, cast

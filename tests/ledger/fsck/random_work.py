@@ -15,7 +15,7 @@ from ledger.lifecycle import DecisionRefused, LeaveGiven
 from ledger.models import Attempt, Destination, ReviewItem
 from ledger.reconciliation import sweep_once
 from ledger.rules.canonical import canonical_bytes
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast

@@ -11,7 +11,7 @@ from ledger import lifecycle
 from ledger.models import Attempt, Event, ReviewItem
 from ledger.queries.invariants import findings
 from ledger.reconciliation import sweep_once
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.vocabulary import Escalation, EventKind
 from ledger.transactions import database_clock, durable
 from review import decisions

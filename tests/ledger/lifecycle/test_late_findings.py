@@ -10,7 +10,7 @@ from ledger import lifecycle
 from ledger.lifecycle import LeaveGiven
 from ledger.models import Attempt, LookUp, ReviewItem
 from ledger.reconciliation import asking, claims
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 from tests.support import make

@@ -12,7 +12,7 @@ from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Attempt, LookUp, ReviewItem, Settlement, User
 from ledger.rules.canonical import canonical_bytes
 from ledger.rules.directive import Directive
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import database_clock, durable
 from tests.support import make

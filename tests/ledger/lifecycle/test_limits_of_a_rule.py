@@ -12,7 +12,7 @@ from ledger import lifecycle
 from ledger.lifecycle import LeaveRefused, extend_lease
 from ledger.lifecycle.timers import end_wait_for_agent
 from ledger.models import Attempt
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast, cast

@@ -13,7 +13,7 @@ from ledger.models import ApiKey, Attempt, BudgetAccount, BudgetEntry, Event
 from ledger.queries.invariants import findings
 from ledger.rules.amounts import Amount
 from ledger.rules.canonical import canonical_bytes
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast, cast

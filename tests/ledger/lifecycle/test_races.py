@@ -29,7 +29,7 @@ from ledger.models import Approval, ApprovalUse, Attempt, BudgetAccount, LookUp,
 from ledger.policies import publish_policy
 from ledger.queries.invariants import findings
 from ledger.reconciliation import claims
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import Busy, database_clock, durable
 from tests.support import make, races

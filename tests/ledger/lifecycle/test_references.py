@@ -10,7 +10,7 @@ import pytest
 from ledger import lifecycle
 from ledger.models import ApiKey, Attempt, LookUp
 from ledger.rules.canonical import canonical_bytes
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import durable
 from tests.support import make

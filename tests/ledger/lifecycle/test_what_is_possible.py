@@ -8,7 +8,7 @@ from django.db import connection
 from ledger import lifecycle
 from ledger.lifecycle import DecisionRefused
 from ledger.models import Attempt
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.rules.vocabulary import DecisionKind
 from ledger.transactions import database_clock, durable

@@ -27,7 +27,7 @@ import pytest
 from ledger.providers import Adapter, Question
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.keys import correlation_id, idempotency_key
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 from tests.support import proxy as lines
 from tests.support.proxy import Fault, Proxy
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ledger.providers import Adapter, Question, adapter_for
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from tests.ledger.providers.contract import AdapterContract, Stage
 from tests.support import github, localstripe
 from tests.support.github import Tracker

@@ -9,7 +9,7 @@ import pytest
 
 from ledger import http
 from ledger.providers import Adapter, Question, pace
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 from tests.ledger.providers.contract import AdapterContract, Stage
 from tests.ledger.providers.test_contract import HttpStage
 from tests.support import proxy as lines

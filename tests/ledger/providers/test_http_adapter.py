@@ -14,7 +14,7 @@ import pytest
 from ledger.http import AddressRefused, all_within
 from ledger.providers import Adapter, AdapterMisconfigured, Question, adapter_for
 from ledger.rules.canonical import canonical_bytes, content_hash
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 from tests.support.provider import ProviderProcess
 
 FOUND, ABSENT, UNAVAILABLE = LookedUpKind.FOUND, LookedUpKind.ABSENT, LookedUpKind.UNAVAILABLE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ledger.providers import AdapterMisconfigured, Question, SendingAdapter, SentKind, sender_for
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from tests.ledger.providers.test_http_adapter import ARGS, PAGE, configured, question
 from tests.support.provider import ProviderProcess
 

@@ -14,7 +14,7 @@ import pytest
 from ledger.http import all_within
 from ledger.providers import AdapterMisconfigured
 from ledger.providers.mail_sources import MOST_MAIL
-from ledger.rules.reconcile import LookedUp, LookedUpKind
+from ledger.rules.looked_up import LookedUp, LookedUpKind
 from tests.ledger.providers.mail import (
     ARGS,
     id_of,

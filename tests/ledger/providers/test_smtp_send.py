@@ -12,7 +12,7 @@ import pytest
 
 from ledger.http import all_within
 from ledger.providers import AdapterMisconfigured, SentKind, smtp
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from tests.ledger.providers.mail import ARGS, configuration, id_of, question, sender
 from tests.support.mailserver import DOMAIN, PASSWORD, USER, MailServer
 

@@ -18,7 +18,7 @@ import pytest
 from ledger.http import all_within
 from ledger.providers import Adapter, AdapterMisconfigured, Question, adapter_for
 from ledger.rules.canonical import canonical_bytes, content_hash
-from ledger.rules.reconcile import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUpKind, Record
 from tests.support import localstripe
 from tests.support.localstripe import DECLINED_CARD, LocalStripe
 from tests.support.proxy import LONGEST_WAIT_S, Proxy, Reply, Request, altered, answering

@@ -12,7 +12,7 @@ import pytest
 
 from ledger.http import all_within
 from ledger.providers import AdapterMisconfigured, Question, SendingAdapter, SentKind, sender_for
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from tests.ledger.providers.test_http_adapter import numbers, question
 from tests.support.localstripe import DECLINED_CARD, LocalStripe
 from tests.support.proxy import Proxy, Reply, answering, down, dropped_after_sending

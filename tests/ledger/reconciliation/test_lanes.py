@@ -12,7 +12,7 @@ from ledger.reconciliation import resend
 from ledger.reconciliation.claims import AWAY_AFTER, LOOK_UP_LEASE, claim_in, due_lanes
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.turns import SharedTurns
-from ledger.rules.reconcile import LookedUpKind
+from ledger.rules.looked_up import LookedUpKind
 from ledger.transactions import database_clock, durable
 from tests.ledger.reconciliation.desk import OWN, Desk
 from tests.support import make

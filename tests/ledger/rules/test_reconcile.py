@@ -9,17 +9,8 @@ from typing import Any
 import pytest
 
 from ledger.rules.authority import Allowed, Reason, Refused
-from ledger.rules.reconcile import (
-    ROWS,
-    AttemptFacts,
-    Earlier,
-    Follows,
-    LookedUp,
-    LookedUpKind,
-    Record,
-    counted_records,
-    decide,
-)
+from ledger.rules.looked_up import Earlier, LookedUp, LookedUpKind, Record
+from ledger.rules.reconcile import ROWS, AttemptFacts, Follows, counted_records, decide
 from ledger.rules.states import State
 from ledger.rules.vocabulary import Effect, ReviewReason
 

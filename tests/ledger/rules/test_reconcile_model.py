@@ -8,15 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.rules.authority import Allowed, Reason, Refused
-from ledger.rules.reconcile import (
-    EVIDENCE,
-    AttemptFacts,
-    Earlier,
-    LookedUp,
-    LookedUpKind,
-    Record,
-    decide,
-)
+from ledger.rules.looked_up import Earlier, LookedUp, LookedUpKind, Record
+from ledger.rules.reconcile import EVIDENCE, AttemptFacts, decide
 from ledger.rules.states import State, check_move
 from ledger.rules.vocabulary import Effect
 

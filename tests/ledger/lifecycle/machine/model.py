@@ -168,12 +168,10 @@ class Operation:
     def speaker(self, of: Tried) -> Tried:
         line = list(self.line(of))
         newest = next((a for a in reversed(line) if a.sent and a.live), line[-1])
-        if newest.state != "SUPERSEDED":
-            return newest
-        first = of
-        while first.parent is not None:
-            first = self.tried[first.parent - 1]
-        return next((a for a in self.line(first) if a.live), newest)
+        while newest.state == "SUPERSEDED" and of.parent is not None:
+            of = self.tried[of.parent - 1]
+            newest = next((a for a in self.line(of) if a.live), newest)
+        return newest
 
     def sends(self) -> int:
         return sum(a.dispatched for a in self.tried)

@@ -18,7 +18,7 @@ from ledger.models import ApiKey, Approval, Attempt, BudgetAccount, Operation, R
 from ledger.policies import publish_policy
 from ledger.reconciliation import sweep_once
 from ledger.rules.canonical import canonical_bytes
-from ledger.rules.reconcile import LookedUp, LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.ledger.lifecycle.machine.facts import Said, Seen
 from tests.ledger.lifecycle.machine.model import PRICES, Tool
