@@ -55,6 +55,7 @@ class Shelf:
             self.slow_s = SLOW_S * stretch
             self.things, self.by_key, self.stored, self.hidden = {}, {}, {}, {}
             self.scripts, self.quiet, self.used = scripts, False, Counter()
+            self._journal.truncate(0)  # of the schedules before nobody asks any more
 
     def become_quiet(self) -> None:
         """What was slow has its effect now, what was pending is done, and nothing is either from now on."""

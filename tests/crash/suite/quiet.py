@@ -16,6 +16,7 @@ FAR_S = 40.0
 """What is due later than this waits for a deadline, not for work. The end of a lease that was given in the
 quiet phase, to an agent that had stopped waiting for the answer, is not so far."""
 MOST_REST_S = 0.2
+REST_IN_VAIN_S = 0.01
 TRIES = 3
 PATIENCE = 20.0
 Standing = dict[str, Any]
@@ -69,10 +70,18 @@ class Quiet:
             self._tried[thing["task"], thing["operation"], standing["mark"]] += 1
             if thing["task"] == "agent" and self._run_agent(_number(thing["operation"])):
                 self._tried[thing["task"], thing["operation"], standing["mark"]] = TRIES
-        if due and not now:
-            soonest_s = min(thing["in_s"] for thing in due)
-            self.scene.lane.wait(min(MOST_REST_S, max(0.003, soonest_s)))
+        if due:
+            self.scene.lane.wait(min(MOST_REST_S, self._rest_s(due, now, standing)))
         return bool(due)
+
+    def _rest_s(self, due: list[dict[str, Any]], now: list[dict[str, Any]], standing: Standing) -> float:
+        """Until something is due; longer each time that what is due was tried in vain, as where a provider
+        wants to be left alone."""
+        if not now:
+            soonest_s: float = min(thing["in_s"] for thing in due)
+            return max(0.003, soonest_s)
+        in_vain = min(self._tried[thing["task"], thing["operation"], standing["mark"]] for thing in now) - 1
+        return REST_IN_VAIN_S * in_vain
 
     def _may_help(self, thing: dict[str, Any], standing: Standing) -> bool:
         tried = self._tried[thing["task"], thing["operation"], standing["mark"]]
