@@ -63,6 +63,13 @@ class Case:
                 found.append(later)
         return found
 
+    def ancestors(self, attempt: Attempt) -> list[Attempt]:
+        """The attempt itself and those that it descends from, newest first."""
+        line = [attempt]
+        while line[-1].descends_from_id:
+            line.append(self.attempt(line[-1].descends_from_id))
+        return line
+
     def speaker(self, attempt: Attempt) -> Attempt:
         """Who answers for this content: the newest of its line, or the sent live one while there is one. Of a
         line that was replaced by a correction of an earlier attempt, the correction."""
@@ -72,14 +79,8 @@ class Case:
             return sent_live[-1]
         newest, live = line[-1], self.live()
         is_replaced = newest.state == State.SUPERSEDED
-        return live if is_replaced and live is not None and live in self._family(attempt) else newest
-
-    def _family(self, attempt: Attempt) -> list[Attempt]:
-        """All that descend from the one that this line began with."""
-        first = attempt
-        while first.descends_from_id:
-            first = self.attempt(first.descends_from_id)
-        return self.descendants(first)
+        family = self.descendants(self.ancestors(attempt)[-1])
+        return live if is_replaced and live is not None and live in family else newest
 
     @property
     def has_open_conflict(self) -> bool:

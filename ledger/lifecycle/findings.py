@@ -61,9 +61,10 @@ def apply_answer(
 
 def what_follows(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp) -> Follows:
     """Authority is asked only where nothing is there: of what is, nothing is sent again."""
-    is_there = bool(_counted(case, attempt, looked_up)) or looked_up.kind in _UNREADABLE
+    facts = facts_of(case, attempt)
+    is_there = bool(counted_records(looked_up, facts.earlier)) or looked_up.kind in _UNREADABLE
     authority = Allowed() if is_there else authority_after_absent(case.operation, attempt, now=case.now)
-    return decide(facts_of(case, attempt), looked_up, authority, case.now, asked_at=asked.at)
+    return decide(facts, looked_up, authority, case.now, asked_at=asked.at)
 
 
 def follow(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp, follows: Follows) -> None:

@@ -237,8 +237,7 @@ def _follow_rule(ask: _Ask) -> LeaveRefused | None:
 
 def _people_see_it_first(ask: _Ask) -> bool:
     """Was it, or what it descends from, ever held? An approval is spent by one send."""
-    line = [a for a in ask.case.attempts if ask.attempt in (a, *ask.case.descendants(a))]
-    return any(a.held_at is not None for a in line)
+    return any(a.held_at is not None for a in ask.case.ancestors(ask.attempt))
 
 
 def _check_authority(ask: _Ask) -> LeaveRefused | None:

@@ -235,6 +235,17 @@ def for_a_person(by: ApiKey, **intent: Any) -> Attempt:
     return looked_up(unknown(by, TICKET, **intent), LookedUpKind.NO_LOOKUP)
 
 
+def corrected(attempt: Attempt, by: User, args: dict[str, Any]) -> Attempt:
+    """What a person would have sent instead: a new held attempt."""
+    item = item_of(attempt)
+    durable(
+        lambda: lifecycle.relink_arguments(
+            item_id=item.pk, by=by, why="a slip", args_bytes=canonical_bytes(args), args=args
+        )
+    )
+    return attempt.operation.attempts.latest("number")
+
+
 def item_of(attempt: Attempt) -> ReviewItem:
     """The newest review item of an attempt."""
     return ReviewItem.objects.filter(attempt=attempt).latest("pk")

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.crash.suite.chance import plan_of
 from tests.crash.suite.chaos import Chaos
+from tests.crash.suite.children import Child
 from tests.crash.suite.lane import AGENTS, BYSTANDER, Lane
 from tests.crash.suite.plan import Plan, stretched
 from tests.crash.suite.provider import HIDDEN
@@ -113,7 +114,7 @@ def _scripts(plan: Plan, world: World) -> dict[str, Any]:
 
 
 def _judge(scene: Scene) -> dict[str, Any]:
-    actors = [scene.lane.children[name] for name in (*AGENTS, BYSTANDER, "desk")]
+    actors = _actors(scene)
     verdict: dict[str, Any] = scene.lane.clerk(
         "judge",
         tenant_id=scene.world.tenant_id,
@@ -149,6 +150,11 @@ def _may_wait(scene: Scene) -> bool:
 
 def _tidy(scene: Scene) -> None:
     """Remove what the actors kept; what was wrong with it is in the verdict."""
-    for name in (*AGENTS, BYSTANDER, "desk"):
-        shutil.rmtree(scene.spool(scene.lane.children[name]), ignore_errors=True)
-        scene.journal(scene.lane.children[name]).unlink(missing_ok=True)
+    for actor in _actors(scene):
+        shutil.rmtree(scene.spool(actor), ignore_errors=True)
+        scene.journal(actor).unlink(missing_ok=True)
+
+
+def _actors(scene: Scene) -> list[Child]:
+    """Who keeps a journal of what it was told."""
+    return [scene.lane.children[name] for name in (*AGENTS, BYSTANDER, "desk")]

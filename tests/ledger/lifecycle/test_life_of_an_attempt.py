@@ -10,7 +10,6 @@ import pytest
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Attempt, LookUp, ReviewItem, Settlement, User
-from ledger.rules.canonical import canonical_bytes
 from ledger.rules.directive import Directive
 from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
@@ -191,23 +190,10 @@ def make_key(people: Cast) -> ApiKey:
     return ApiKey.objects.select_related("agent__owner", "agent__tenant").get(pk=people.key.pk)
 
 
-def corrected(attempt: Attempt, by: User, **args: str) -> Attempt:
-    durable(
-        lambda: lifecycle.relink_arguments(
-            item_id=make.item_of(attempt).pk,
-            by=by,
-            why="wrong",
-            args_bytes=canonical_bytes(args),
-            args=args,
-        )
-    )
-    return attempt.operation.attempts.latest("number")
-
-
 def test_a_correction_is_sent_although_what_it_corrects_was_sent_again_before(people: Cast) -> None:
     """The agent, which knows the first arguments only, is told to come for the corrected ones."""
     first = make.for_a_person(people.key)
-    correction = corrected(first, people.operator, title="Printer in room 2")
+    correction = make.corrected(first, people.operator, {"title": "Printer in room 2"})
     vote(make.item_of(first), people.approver)
     again = make.send(people.key, first)
     refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
@@ -227,7 +213,7 @@ def test_a_correction_is_sent_although_what_it_corrects_was_sent_again_before(pe
 
 def test_relinked_arguments_are_what_leave_carries(people: Cast) -> None:
     attempt = make.held(people.key)
-    successor = corrected(attempt, people.operator, version="2026.12")
+    successor = make.corrected(attempt, people.operator, {"version": "2026.12"})
     assert make.fresh(attempt).state == State.SUPERSEDED
     vote(make.item_of(successor), people.approver)
     answer = make.ask_leave(people.key, attempt)

@@ -12,7 +12,6 @@ from ledger import lifecycle
 from ledger.models import ApiKey, Attempt, BudgetAccount, BudgetEntry, Event
 from ledger.queries.invariants import findings
 from ledger.rules.amounts import Amount
-from ledger.rules.canonical import canonical_bytes
 from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
@@ -110,12 +109,7 @@ def test_a_late_receipt_changes_no_account(people: Cast) -> None:
 def test_corrected_arguments_reserve_the_new_amount(people: Cast) -> None:
     publish(people, {**RULE, "review": "always"})
     attempt = recorded(people, 160)
-    item, raw = make.item_of(attempt).pk, canonical_bytes(args("16.50"))
-    relinked = lambda: lifecycle.relink_arguments(  # noqa: E731
-        item_id=item, by=people.operator, why="a slip", args_bytes=raw, args=args("16.50")
-    )
-    durable(relinked)
-    corrected = make.fresh(attempt).operation.attempts.get(number=2)
+    corrected = make.corrected(attempt, people.operator, args("16.50"))
     approve(people, corrected)
     make.send(people.key, make.fresh(corrected))
     assert account() == (Decimal("16.50"), 0)

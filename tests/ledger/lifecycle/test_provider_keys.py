@@ -8,7 +8,6 @@ import pytest
 
 from ledger import lifecycle
 from ledger.models import Attempt
-from ledger.rules.canonical import canonical_bytes
 from ledger.transactions import durable
 from tests.support import make
 from tests.support.cast import Cast, cast
@@ -26,16 +25,6 @@ def people() -> Cast:
 def approve(people: Cast, attempt: Attempt, **more: Any) -> None:
     item = make.item_of(attempt)
     durable(lambda: lifecycle.approve(item_id=item.pk, by=people.approver, why="checked", **more))
-
-
-def correct(people: Cast, attempt: Attempt) -> Attempt:
-    raw, item = canonical_bytes(OTHER), make.item_of(attempt)
-    durable(
-        lambda: lifecycle.relink_arguments(
-            item_id=item.pk, by=people.operator, why="a typo", args_bytes=raw, args=OTHER
-        )
-    )
-    return Attempt.objects.get(operation=attempt.operation, arguments_by=people.operator)
 
 
 def keys_by_content(attempt: Attempt) -> dict[str, set[str]]:
@@ -57,7 +46,7 @@ def test_other_arguments_under_the_operations_key_go_under_a_provider_key_of_the
 
 def test_a_new_key_for_the_old_arguments_is_not_that_of_corrected_ones(people: Cast) -> None:
     first = make.for_a_person(people.key)
-    correct(people, first)
+    make.corrected(first, people.operator, OTHER)
     approve(people, first, new_provider_key=True)
     make.send(people.key, make.fresh(first))
     assert all(len(contents) == 1 for contents in keys_by_content(first).values())

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from ledger import lifecycle
 from ledger.models import ApiKey, Attempt, LookUp
-from ledger.rules.canonical import canonical_bytes
 from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import State
 from ledger.transactions import durable
@@ -100,15 +98,9 @@ DONE = Record(reference="ch_2", content="same", state="done")
 
 def corrected(people: Cast, first: Attempt) -> Attempt:
     """Its arguments are corrected, and when the first attempt has failed, the second is sent and lost."""
-    args = canonical_bytes({**make.ARGS[make.MAIL], "subject": "Invoice 8"})
-    item = make.item_of(first)
-    durable(
-        lambda: lifecycle.relink_arguments(
-            item_id=item.pk, by=people.operator, why="typo", args_bytes=args, args=json.loads(args)
-        )
-    )
+    args = {**make.ARGS[make.MAIL], "subject": "Invoice 8"}
+    second = make.corrected(first, people.operator, args)
     assert make.looked_up(first, LookedUpKind.FOUND, FAILED).state == State.FAILED
-    second = first.operation.attempts.get(number=2)
     item = make.item_of(second)
     durable(lambda: lifecycle.approve(item_id=item.pk, by=people.approver, why="better"))
     return make.reported(people.key, make.send(people.key, second), "unknown")
