@@ -70,6 +70,10 @@ class Case:
             line.append(self.attempt(line[-1].descends_from_id))
         return line
 
+    def ever_held(self, attempt: Attempt) -> bool:
+        """Was it, or what it descends from, ever held? Then people see each send first."""
+        return any(one.held_at is not None for one in self.ancestors(attempt))
+
     def speaker(self, attempt: Attempt) -> Attempt:
         """Who answers for this content: the newest of its line, or the sent live one while there is one. Of a
         line that was replaced by a correction of an earlier attempt, the correction."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.freshness import proves_absent
 from ledger.models import Attempt, LookUp
 from ledger.rules.looked_up import Earlier, LookedUpKind
 from ledger.rules.reports import ErrorClass
@@ -21,7 +22,7 @@ def told_apart(case: Case, attempt: Attempt) -> tuple[frozenset[str], tuple[Earl
         told = answers.get(other.pk, [])
         named, its_own = _references(other), _found_failed(told) - known
         known |= named | its_own
-        absent = bool(told) and told[-1].believed_absent
+        absent = bool(told) and proves_absent(other, told[-1])
         found.append(_as_earlier(other, named - own, its_own - named - own, absent=absent))
     return own - known, tuple(found)
 
@@ -31,7 +32,7 @@ def _references(attempt: Attempt) -> frozenset[str]:
 
 
 def _as_earlier(attempt: Attempt, named: frozenset[str], failed: frozenset[str], *, absent: bool) -> Earlier:
-    """`absent`: its last look-up before the next send found nothing, and is believed."""
+    """`absent`: its last look-up before the next send proved that nothing was there."""
     never_there = absent or attempt.absent_by_lookup or attempt.failure == ErrorClass.NOT_CONNECTED
     return Earlier(
         references=named,

@@ -98,6 +98,7 @@ def facts_of(case: Case, attempt: Attempt) -> AttemptFacts:
         rejected=attempt.closed_to_sending_at is not None,
         max_attempts_used=case.sends >= rule.max_attempts,
         key_window_ends_at=key_window_ends_at(attempt, rule),
+        ever_held=case.ever_held(attempt),
         references=references,
         earlier=earlier,
     )

@@ -20,9 +20,15 @@ def proven_absent_lately(attempt: Attempt, now: datetime) -> bool:
     if not rule.has_lookup or not attempt.was_sent:
         return True
     last = None if look_up_in_flight(attempt, now) else last_answer(attempt)
-    if last is None or last.asked_at is None or not last.believed_absent:
-        return False
-    return settle_ends_at(attempt, rule.settle_s) <= last.asked_at and now - last.asked_at < FRESH_FOR
+    asked_at = last.asked_at if last is not None and proves_absent(attempt, last) else None
+    return asked_at is not None and now - asked_at < FRESH_FOR
+
+
+def proves_absent(attempt: Attempt, answer: LookUp) -> bool:
+    """Is this an *absent* that is believed, asked for after the attempt's settle window? Before that it may
+    only mean *not yet*."""
+    settled_at = settle_ends_at(attempt, rule_of(attempt).settle_s)
+    return answer.believed_absent and answer.asked_at is not None and settled_at <= answer.asked_at
 
 
 def settle_ends_at(attempt: Attempt, settle_s: float) -> datetime:

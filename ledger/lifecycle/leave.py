@@ -228,16 +228,11 @@ def _follow_rule(ask: _Ask) -> LeaveRefused | None:
     refused = follow_rule(case, attempt, ask.in_force)
     if refused:
         return _check_authority(ask)  # which lists every reason, not this one alone
-    if attempt.state == State.FAILED_RETRYABLE and _people_see_it_first(ask):
+    if attempt.state == State.FAILED_RETRYABLE and ask.case.ever_held(attempt):
         move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.APPROVAL_REQUIRED)
         return _refused(ask, LeaveProblem.ON_HOLD)
     nothing_to_send = ask.asker.executor == "ledger" and attempt.args_bytes is None
     return _refused(ask, LeaveProblem.ON_HOLD) if attempt.is_held or nothing_to_send else None
-
-
-def _people_see_it_first(ask: _Ask) -> bool:
-    """Was it, or what it descends from, ever held? An approval is spent by one send."""
-    return any(a.held_at is not None for a in ask.case.ancestors(ask.attempt))
 
 
 def _check_authority(ask: _Ask) -> LeaveRefused | None:

@@ -28,8 +28,9 @@ class AttemptFacts:
     `checks`: answers of a reachable provider that decided nothing. `negatives`: spaced answers *absent*.
     `adapter_failures`: in a row. `has_positive_evidence`: a receipt, an earlier finding, or a reference named
     by a person. `success_reported`: the agent said it succeeded. `confirm_by_lookup`: … under a rule that
-    confirms by look-up only. `references`: those that name this attempt alone. `earlier`: the operation's
-    attempts before it, oldest first.
+    confirms by look-up only. `ever_held`: it, or what it descends from, was: every send of it needs an
+    approval. `references`: those that name this attempt alone. `earlier`: the operation's attempts before it,
+    oldest first.
     `send_lease_ended_at`: when it ended or will end (after an unfence: that time).
     """
 
@@ -50,6 +51,7 @@ class AttemptFacts:
     rejected: bool
     max_attempts_used: bool
     key_window_ends_at: datetime | None
+    ever_held: bool = False
     references: frozenset[str] = frozenset()
     earlier: tuple[Earlier, ...] = ()
 
@@ -370,6 +372,11 @@ ROWS: tuple[Row, ...] = (
         "attempts_used_up",
         lambda case: case.absent and case.attempts_used_up,
         _to_review(ReviewReason.ATTEMPTS_USED_UP),
+    ),
+    Row(
+        "approval_required",
+        lambda case: case.absent and case.attempt.ever_held,
+        _to_review(ReviewReason.APPROVAL_REQUIRED),
     ),
     Row("absent", lambda case: case.absent, _no_effect),
 )

@@ -111,6 +111,33 @@ def test_a_yes_from_before_a_send_is_none_for_the_next(people: Cast) -> None:
     assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)
 
 
+def test_a_re_check_between_two_votes_takes_none_back(people: Cast) -> None:
+    """What people see before each send stays with them when it is found absent: the second of two may come
+    hours later and look again first."""
+    rule = {**make.TOOLS[make.REFUND], "review": "always"}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.REFUND: rule})
+    held = make.recorded(people.key, make.REFUND)
+    for approver in (people.approver, people.second_approver):
+        approve(approver, held)
+    lost = absent_long_after(make.reported(people.key, make.send(people.key, held), "unknown"))
+    assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
+    approve(people.approver, lost)
+    decisions.recheck(people.second_approver, make.item_of(lost).pk, why="that was hours ago")
+    assert make.fresh(lost).state == State.UNKNOWN
+    lost = absent_long_after(lost)
+    assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
+    approve(people.second_approver, lost)
+    assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)
+
+
+def absent_long_after(attempt: Attempt) -> Attempt:
+    """Found absent as often as it takes, after its settle window."""
+    for _ in range(2):
+        make.waited(Attempt.objects.filter(pk=attempt.pk))
+        attempt = make.looked_up(attempt, LookedUpKind.ABSENT, canary_seen=True)
+    return attempt
+
+
 def test_an_approval_from_before_the_change(people: Cast, held: Attempt) -> None:
     """Of the arguments, and of the rule: the new question has its own answer."""
     approve(people.approver, held)

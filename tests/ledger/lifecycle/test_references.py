@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -153,14 +154,27 @@ def test_what_was_never_connected_left_no_record(people: Cast) -> None:
 
 
 def test_what_was_not_there_when_it_was_sent_again_left_no_record(people: Cast) -> None:
-    first = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT, canary_seen=True)
-    second = sent_again(people, first)
+    second = sent_again(people, make.looked_up(long_unknown(people), LookedUpKind.ABSENT, canary_seen=True))
     assert make.looked_up(second, LookedUpKind.FOUND, FAILED).state == State.FAILED
 
 
-def test_what_nobody_could_see_when_it_was_sent_again_may_have_left_one(people: Cast) -> None:
-    first = make.looked_up(make.unknown(people.key), LookedUpKind.ABSENT, canary_seen=False)
-    second = make.looked_up(sent_again(people, first), LookedUpKind.FOUND, FAILED)
+def long_unknown(people: Cast) -> Attempt:
+    """Contact was lost longer ago than what comes late takes."""
+    attempt = make.unknown(people.key)
+    make.waited(Attempt.objects.filter(pk=attempt.pk))
+    return make.fresh(attempt)
+
+
+@pytest.mark.parametrize(
+    ("first", "canary_seen"),
+    [(long_unknown, False), (lambda people: make.unknown(people.key), True)],
+    ids=["nobody could see", "it may have come later"],
+)
+def test_what_may_only_not_have_been_seen_may_have_left_one(
+    people: Cast, first: Callable[[Cast], Attempt], canary_seen: bool
+) -> None:
+    looked_up = make.looked_up(first(people), LookedUpKind.ABSENT, canary_seen=canary_seen)
+    second = make.looked_up(sent_again(people, looked_up), LookedUpKind.FOUND, FAILED)
     assert (second.state, second.reason) == (State.MANUAL_REVIEW, "unresolved")
 
 

@@ -99,6 +99,7 @@ SAYS: dict[str, tuple[State | None, ReviewReason | None]] = {
     "key_window_over": (S.MANUAL_REVIEW, R.KEY_WINDOW_OVER),
     "authority_refused": (S.MANUAL_REVIEW, R.AUTHORITY_REFUSED),
     "attempts_used_up": (S.MANUAL_REVIEW, R.ATTEMPTS_USED_UP),
+    "approval_required": (S.MANUAL_REVIEW, R.APPROVAL_REQUIRED),
     "absent": (S.FAILED_RETRYABLE, None),
 }
 FALLBACK = refused(Reason.KEY_REVOKED, Reason.ATTEMPTS_USED_UP)
@@ -149,6 +150,9 @@ EXAMPLES: list[tuple[str, LookedUp, dict[str, Any], Refused | None]] = [
     ("authority_refused", ABSENT, {}, FALLBACK),
     ("attempts_used_up", ABSENT, {"max_attempts_used": True}, None),
     ("attempts_used_up", ABSENT, {}, ALL_USED),
+    ("approval_required", ABSENT, {"ever_held": True}, None),
+    ("attempts_used_up", ABSENT, {"ever_held": True, "max_attempts_used": True}, None),
+    ("closed", ABSENT, {"ever_held": True, "cancelled": True}, None),
     ("absent", SEEING, {}, None),
     ("absent", ABSENT, {"checks": 99}, None),
     ("absent", found(EARLIER), KNOWN, None),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.ledger.lifecycle.machine.model import FINAL, Operation, SawFailed, Tried
+from tests.ledger.lifecycle.machine.model import FINAL, Answer, Operation, Tried
 
 NOTHING = {"absent", "nothing_happened"}
 RECEIPT_IS_EVIDENCE = {"hash_mismatch", "reversed", "several", "conflict"}
@@ -138,7 +139,8 @@ def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
         if _is_absent(seen, found) and a.spaced:
             a.negatives, a.spaced = a.negatives + 1, False
     there, sent = (frozenset(b.number for b in op.tried if b.sent or every) for every in (True, False))
-    a.saw_failed += [SawFailed(name, there, sent) for name, _, state in seen.records if state == "failed"]
+    failed = frozenset(name for name, _, state in seen.records if state == "failed")
+    a.answers.append(Answer(failed, nothing and not stale, there, sent))
     if found:
         op.void_all()
         a.positive = a.positive or a.state not in FINAL
@@ -147,18 +149,20 @@ def look_up(op: Operation, a: Tried, seen: Seen, *, stale: bool) -> None:
 
 @dataclass(frozen=True)
 class Before:
-    """An attempt before another one, with what tells its records from the other's."""
+    """An attempt before another one, with what tells its records from the other's. `absent`: its last look-up
+    before the other was sent proved that nothing had happened."""
 
     tried: Tried
     named: set[str]
     failed: set[str]
+    absent: bool
 
     def owns(self, record: tuple[str, str, str]) -> bool:
         return record[0] in self.named or (record[2] == "failed" and record[0] in self.failed)
 
     def is_told(self, shown: set[str]) -> bool:
         b = self.tried
-        nothing_there = b.by_absent or not b.sent or b.state == "OUTCOME_CONFIRMED"
+        nothing_there = self.absent or b.by_absent or not b.sent or b.state == "OUTCOME_CONFIRMED"
         return nothing_there or bool(self.failed or self.named & shown)
 
 
@@ -166,16 +170,22 @@ def _before(op: Operation, a: Tried) -> list[Before]:
     known: set[str] = set()
     before = []
     for b in op.tried[: a.number - 1]:
-        failed = {saw.reference for saw in b.saw_failed if saw.before(a)} - known
+        answers = [answer for answer in b.answers if answer.before(a)]
+        failed = _failed_of(answers) - known
         known |= b.own | failed
-        before.append(Before(b, b.own - a.own, failed - b.own - a.own))
+        absent = b.settled and bool(answers) and answers[-1].absent
+        before.append(Before(b, b.own - a.own, failed - b.own - a.own, absent))
     return before
+
+
+def _failed_of(answers: Iterable[Answer]) -> set[str]:
+    return {reference for answer in answers for reference in answer.failed}
 
 
 def _may_be_of_another(op: Operation, a: Tried, reference: str, seen: Seen) -> bool:
     """Can the record that failed there not be told from one that an earlier attempt may have left?"""
     before, shown = _before(op, a), {name for name, _, _ in seen.records}
-    had_it = any(reference in b.tried.own | {saw.reference for saw in b.tried.saw_failed} for b in before)
+    had_it = any(reference in b.tried.own | _failed_of(b.tried.answers) for b in before)
     return (reference not in a.own or had_it) and not all(b.is_told(shown) for b in before)
 
 
@@ -244,6 +254,7 @@ def _find_absent(op: Operation, a: Tried, *, nothing: bool) -> str:
         (not a.dispatched, "review key_window"),  # nobody knows since when the provider has its key
         (refused, "review authority"),
         (op.sends() >= op.tool.max_attempts, "review attempts"),
+        (op.ever_held(a), "review approval"),
     )
     return next((row for holds, row in rows if holds), "absent")
 

@@ -38,10 +38,11 @@ class Approval:
 
 
 @dataclass(frozen=True)
-class SawFailed:
-    """A look-up saw a record that failed there. `there`, `sent`: attempts made, or sent, by then."""
+class Answer:
+    """What a look-up saw: what failed there, or nothing. `there`, `sent`: attempts made, or sent, by then."""
 
-    reference: str
+    failed: frozenset[str]
+    absent: bool
     there: frozenset[int]
     sent: frozenset[int]
 
@@ -77,7 +78,7 @@ class Tried:
     adapter_failures: int = 0
     last_answer: str = ""
     seen_there: bool = False  # the last answer showed it, done or under way
-    saw_failed: list[SawFailed] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
     by_absent: bool = False
     proven: bool = False  # its agent knew that nothing had happened
     resting: bool = False
@@ -152,11 +153,9 @@ class Operation:
     def another_maybe_sent(self, than: Tried) -> bool:
         return any(a.maybe_sent and a is not than and (a.state in ASKED or a.conflict) for a in self.tried)
 
-    def ancestry(self, of: Tried) -> Iterator[Tried]:
-        """It and what it descends from."""
-        yield of
-        if of.parent is not None:
-            yield from self.ancestry(self.tried[of.parent - 1])
+    def ever_held(self, a: Tried) -> bool:
+        """Was it, or what it descends from?"""
+        return a.ever_held or (a.parent is not None and self.ever_held(self.tried[a.parent - 1]))
 
     def line(self, of: Tried) -> Iterator[Tried]:
         numbers = {of.number}
@@ -345,7 +344,7 @@ class Operation:
         a = self.speaker(asked)
         if not self._may_be_asked_for(a) or not self._follow_rule(a):
             return None
-        if a.state == "FAILED_RETRYABLE" and any(a.ever_held for a in self.ancestry(a)):
+        if a.state == "FAILED_RETRYABLE" and self.ever_held(a):
             self.to_review(a, "")
         if a.held or not self._allowed(a):
             return None
