@@ -5,13 +5,13 @@ from __future__ import annotations
 from ledger.events import agent_actor
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.locking import locked_operation
-from ledger.lifecycle.moves import move, void_all_approvals
+from ledger.lifecycle.moves import look_again, move, void_all_approvals
 from ledger.lifecycle.settled_by import fail
 from ledger.lifecycle.standing import standing_in
 from ledger.lifecycle.values import Standing
 from ledger.models import ApiKey, Attempt
 from ledger.rules.states import State
-from ledger.rules.vocabulary import EventKind, FailedBy
+from ledger.rules.vocabulary import WHETHER_TO_SEND, EventKind, FailedBy
 
 
 def cancel_operation(*, key: ApiKey, operation_id: str, reason: str) -> Standing:
@@ -38,3 +38,12 @@ def _withdraw(case: Case, attempt: Attempt) -> None:
     elif attempt.state == State.FAILED_RETRYABLE:
         by = FailedBy.LOOKUP if attempt.absent_by_lookup else FailedBy.AGENT
         fail(case, attempt, by=by, failure="cancelled")
+    elif attempt.state == State.MANUAL_REVIEW and attempt.reason in WHETHER_TO_SEND:
+        _find_out(case, attempt)
+
+
+def _find_out(case: Case, attempt: Attempt) -> None:
+    """Nobody has to decide any more whether to send it, only whether it happened is left: it is looked up."""
+    live = case.live()
+    if live is None or live.pk == attempt.pk:
+        look_again(case, attempt)

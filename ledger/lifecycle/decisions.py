@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.deciding import Desk, at_the_desk, check_reference, evidence_of, refuse_unless
-from ledger.lifecycle.moves import move, void_all_approvals, void_approval
+from ledger.lifecycle.moves import look_again, void_all_approvals, void_approval
 from ledger.lifecycle.possible import check_nothing_found, check_possible
 from ledger.lifecycle.settled_by import (
     close_conflict,
@@ -20,7 +20,14 @@ from ledger.lifecycle.values import Decided
 from ledger.models import Attempt, Statement, User
 from ledger.rules.statements import Says, Verdict
 from ledger.rules.states import State
-from ledger.rules.vocabulary import ConfirmedBy, DecisionKind, EventKind, FailedBy, ReviewReason
+from ledger.rules.vocabulary import (
+    WHETHER_TO_SEND,
+    ConfirmedBy,
+    DecisionKind,
+    EventKind,
+    FailedBy,
+    ReviewReason,
+)
 
 _SAID = {"happened": Says.HAPPENED, "did_not": Says.DID_NOT}
 _CONFLICT = {
@@ -90,14 +97,6 @@ def recheck(*, item_id: str, by: User, why: str) -> Decided:
         decided = desk.record(DecisionKind.RECHECK, why)
         look_again(desk.case, desk.attempt)
         return decided
-
-
-def look_again(case: Case, attempt: Attempt) -> None:
-    """Make a look-up due now; what only a person might have decided is UNKNOWN again."""
-    if attempt.state == State.MANUAL_REVIEW:
-        move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
-    else:
-        case.change(attempt, next_check_at=case.now)
 
 
 def decide_conflict(*, item_id: str, by: User, why: str, answer: str, reference: str = "") -> Decided:
@@ -179,16 +178,21 @@ def _close_and_state(desk: Desk, kind: DecisionKind, says: Says, why: str, evide
     if desk.attempt.closed_to_sending_at is None:
         desk.case.change(desk.attempt, closed_to_sending_at=desk.case.now)
     decided = state(desk, kind, says, why, evidence)
-    if desk.attempt.state == State.UNKNOWN:
-        move(desk.case, desk.attempt, State.MANUAL_REVIEW, reason=ReviewReason.UNRESOLVED)
+    _ask_whether_it_happened(desk.case, desk.attempt)
     return decided
 
 
 def _close_to_sending(case: Case, attempt: Attempt) -> None:
     if attempt.closed_to_sending_at is None:
         case.change(attempt, closed_to_sending_at=case.now)
-    if attempt.state == State.UNKNOWN:
-        move(case, attempt, State.MANUAL_REVIEW, reason=ReviewReason.UNRESOLVED)
+    _ask_whether_it_happened(case, attempt)
+
+
+def _ask_whether_it_happened(case: Case, attempt: Attempt) -> None:
+    """Where whether to send was the question, or was still to be: that is answered."""
+    asked = attempt.state == State.MANUAL_REVIEW and attempt.reason in WHETHER_TO_SEND
+    if asked or attempt.state == State.UNKNOWN:
+        to_review(case, attempt, ReviewReason.UNRESOLVED)
 
 
 def _confirm_by_person(case: Case, attempt: Attempt, reference: str) -> None:

@@ -73,6 +73,14 @@ def move(
     return event
 
 
+def look_again(case: Case, attempt: Attempt) -> None:
+    """Make a look-up due now; what only a person might have decided is UNKNOWN again."""
+    if attempt.state == State.MANUAL_REVIEW:
+        move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
+    else:
+        case.change(attempt, next_check_at=case.now)
+
+
 def void_approval(
     case: Case, attempt: Attempt, cause: str, *, reason: ReviewReason = ReviewReason.APPROVAL_EXPIRED
 ) -> None:

@@ -11,9 +11,8 @@ from ledger.lifecycle.deciding import (
     check_reference,
     refuse_unless,
 )
-from ledger.lifecycle.decisions import look_again
 from ledger.lifecycle.identity import insert_attempt
-from ledger.lifecycle.moves import move, void_all_approvals, void_approval
+from ledger.lifecycle.moves import look_again, move, void_all_approvals, void_approval
 from ledger.lifecycle.possible import check_possible
 from ledger.lifecycle.settled_by import to_review
 from ledger.lifecycle.twins import twins_of

@@ -15,7 +15,6 @@ from ledger.queries.arguments import stored_args
 from ledger.reconciliation.errands import PassIsOver
 from ledger.rules.keys import correlation_id
 from ledger.rules.looked_up import LookedUp, LookedUpKind
-from ledger.rules.vocabulary import Effect
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ def answer_about(attempt: Attempt, provider: Provider | None, question: Question
     """The provider's answer; whatever goes wrong in asking is an answer too. Raises PassIsOver where nobody
     waits for it any more."""
     rule = rule_of(attempt)
-    if rule.effect is Effect.READ or not rule.has_lookup:
+    if not rule.has_lookup:
         return LookedUp(LookedUpKind.NO_LOOKUP)
     if provider is None:
         return LookedUp(

@@ -79,8 +79,8 @@ class Rule:
 
     @property
     def has_lookup(self) -> bool:
-        """Can the provider be asked what became of a send?"""
-        return self.provider is not None
+        """Can the provider be asked what became of a send? Of what only reads, nobody asks."""
+        return self.provider is not None and self.effect is not Effect.READ
 
     @cached_property
     def rule_hash(self) -> str:
@@ -190,7 +190,7 @@ def _rule(path: str, value: object) -> Rule:
 def _check_together(path: str, rule: Rule) -> None:
     if rule.key_ttl_s and not rule.idempotent:
         raise PolicyInvalid(below(path, "key_ttl_s"), "needs idempotent: true")
-    if rule.executor == "ledger" and not rule.has_lookup:
+    if rule.executor == "ledger" and rule.provider is None:
         raise PolicyInvalid(below(path, "executor"), "ledger needs a provider to send through")
 
 

@@ -55,6 +55,21 @@ RECEIPT_IS_ONLY_EVIDENCE = frozenset(
 """Under these a late receipt settles nothing: it is one more piece of a contradiction."""
 
 
+WHETHER_TO_SEND = frozenset(
+    {
+        ReviewReason.NOT_IDEMPOTENT,
+        ReviewReason.KEY_WINDOW_OVER,
+        ReviewReason.AUTHORITY_REFUSED,
+        ReviewReason.ATTEMPTS_USED_UP,
+        ReviewReason.APPROVAL_REQUIRED,
+        ReviewReason.APPROVAL_EXPIRED,
+        ReviewReason.POLICY_CHANGED,
+    }
+)
+"""Under these a person is asked whether to send. Where that is answered, of what was sent already it is left
+to find out whether it happened."""
+
+
 class Escalation(StrEnum):
     """Why time alone calls people to an item they have not decided."""
 

@@ -22,8 +22,8 @@ from ledger.queries.invariants import findings
 from ledger.rules.directive import Directive
 from tests.ledger.lifecycle.machine import decisions, facts, model
 from tests.ledger.lifecycle.machine.facts import Said, Seen
-from tests.ledger.lifecycle.machine.model import Tool, Tried, World
 from tests.ledger.lifecycle.machine.real import Real, undone
+from tests.ledger.lifecycle.machine.values import ASKED, Tool, Tried, World
 from tests.support.cast import Cast, cast
 
 TOOLS = {
@@ -34,6 +34,7 @@ TOOLS = {
     "seen first": Tool(lookup=False, review_always=True),
     "seen first by two": Tool(review_always=True, approvals=2),
     "read": Tool(read=True, idempotent=False),
+    "read seen first": Tool(read=True, idempotent=False, review_always=True),
 }
 
 BOUNDED = settings(
@@ -200,8 +201,8 @@ class AttemptMachine(RuleBasedStateMachine):
         self.real.expire_approval(attempt)
         if tried.approval is not None:
             self.model.void(tried)
-            tried.reason = "approval_expired" if tried.state in model.ASKED else tried.reason
-            tried.conflict = False if tried.state in model.ASKED else tried.conflict
+            tried.reason = "approval_expired" if tried.state in ASKED else tried.reason
+            tried.conflict = False if tried.state in ASKED else tried.conflict
         self.model.sweep()
 
     # --- people --------------------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ class AttemptMachine(RuleBasedStateMachine):
     @invariant()
     def every_open_question_has_one_item_with_an_owner(self) -> None:
         open_items = ReviewItem.objects.filter(closed_at=None).order_by("attempt__number")
-        expected = [(a.number, a.conflict) for a in self.model.tried if a.state in model.ASKED or a.conflict]
+        expected = [(a.number, a.conflict) for a in self.model.tried if a.state in ASKED or a.conflict]
         assert [
             (item.attempt.number, item.reason == "conflicting_evidence")
             for item in open_items.select_related("attempt")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.ledger.lifecycle.machine.model import ASKED, FINAL, Approval, Operation, Tried
+from tests.ledger.lifecycle.machine.model import Operation
+from tests.ledger.lifecycle.machine.values import ASKED, FINAL, Approval, Tried
 
 
 def _asked(a: Tried) -> bool:
@@ -61,7 +62,7 @@ def reject(op: Operation, a: Tried, what: str, name: str) -> bool:
     elif what == "did_not":
         op.go(a, "FAILED", person=True)
         a.reason = "rejected"
-    elif a.state == "UNKNOWN":
+    elif a.state == "UNKNOWN" or a.whether_to_send:
         op.to_review(a, "unresolved")
     return True
 
@@ -82,7 +83,7 @@ def did_not_happen(op: Operation, a: Tried) -> bool:
 
 
 def recheck(op: Operation, a: Tried) -> bool:
-    if not (op.tool.lookup and _asked(a)) or any(b.live and b is not a for b in op.tried):
+    if not (op.tool.looks_up and _asked(a)) or any(b.live and b is not a for b in op.tried):
         return False
     if a.state == "MANUAL_REVIEW":
         op.lose(a)

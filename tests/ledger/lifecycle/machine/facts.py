@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.ledger.lifecycle.machine.model import FINAL, Answer, Operation, Tried
+from tests.ledger.lifecycle.machine.model import Operation
+from tests.ledger.lifecycle.machine.values import FINAL, Answer, Tried
 
 NOTHING = {"absent", "nothing_happened"}
 RECEIPT_IS_EVIDENCE = {"hash_mismatch", "reversed", "several", "conflict"}

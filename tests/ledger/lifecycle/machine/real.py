@@ -21,7 +21,7 @@ from ledger.rules.canonical import canonical_bytes
 from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.ledger.lifecycle.machine.facts import Said, Seen
-from tests.ledger.lifecycle.machine.model import PRICES, Tool
+from tests.ledger.lifecycle.machine.values import PRICES, Tool
 from tests.support import make
 from tests.support.cast import Cast
 
