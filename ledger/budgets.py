@@ -246,11 +246,13 @@ def _open_unnamed(
 ) -> None:
     """Open what the run did not name, on first use, under the lock of the accounts it has.
 
-    Another may have opened it while this one waited for that lock: the next statement sees it.
+    Another may have opened it while this one waited for that lock: the next statement sees it. What is held
+    already may be ahead of its row.
     """
     if all(unit in accounts for unit in units):
         return
-    accounts |= _locked(run_id)
+    for unit, account in _locked(run_id).items():
+        accounts.setdefault(unit, account)
     limit = limit_of_unnamed(_as_rule(account) for account in accounts.values())
     unnamed = {unit: limit for unit in units if unit not in accounts}
     accounts |= {account.unit: account for account in _open(tenant_id, run_id, unnamed)}

@@ -12,7 +12,7 @@ from ledger import lifecycle
 from ledger.models import ApiKey, Attempt, BudgetAccount, BudgetEntry, Event
 from ledger.queries.invariants import findings
 from ledger.rules.amounts import Amount
-from ledger.rules.looked_up import LookedUpKind, Record
+from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.transactions import database_clock, durable
 from tests.support import make
 from tests.support.cast import Cast, cast
@@ -200,3 +200,25 @@ def test_an_amount_beyond_the_rest_sends_nothing_whoever_approved(people: Cast) 
     assert refused.reasons == ("budget-exhausted",)
     assert make.fresh(attempt).approvals.get().used_at is None
     assert database_clock() < make.fresh(attempt).approvals.get().expires_at
+
+
+def test_what_is_posted_together_is_posted_whole_when_a_unit_is_met_for_the_first_time(people: Cast) -> None:
+    """The second was sent without leave, in a currency that its run has no account in yet."""
+    publish(people, {**RULE, "provider": "bank"})
+    first = make.reported(people.key, make.send(people.key, recorded(people, 60)), "unknown")
+    other = make.recorded(people.key, PAY, args={"amount": 5, "currency": "USD"}, run="r")
+    second = make.reported(people.key, other, "unknown")
+    durable(partial(lifecycle.recheck, item_id=make.item_of(second).pk, by=people.operator, why="look"))
+    looked_up = LookedUp(LookedUpKind.FOUND, (FOUND,))
+    answers = [
+        lifecycle.Answered(
+            attempt_id=one.pk,
+            operation_id=one.operation_id,
+            asked=lifecycle.Asked(make.fresh(one).lookup_epoch, database_clock(), None),
+            looked_up=looked_up,
+        )
+        for one in (first, second)
+    ]
+    assert durable(partial(lifecycle.confirm_plain, answers)) == {first.pk, second.pk}
+    assert account() == (0, 60)
+    assert spent("USD") == 5
