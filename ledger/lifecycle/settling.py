@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ledger import outbox
 from ledger.lifecycle.case import Case
-from ledger.models import Settlement
+from ledger.models import Attempt, Settlement
 from ledger.queries.outcomes import folded
-from ledger.rules.outcome import outcome_of
+from ledger.rules.outcome import decided_by, outcome_of
 from ledger.rules.states import Outcome
 from ledger.rules.vocabulary import EventKind
 
@@ -14,17 +14,19 @@ from ledger.rules.vocabulary import EventKind
 def settle(case: Case) -> None:
     """Bring the operation's outcome up to date with its attempts; each entry into a non-open one settles
     it."""
-    outcome = outcome_of([folded(attempt) for attempt in case.attempts])
+    attempts = [folded(attempt) for attempt in case.attempts]
+    outcome = outcome_of(attempts)
     if outcome == case.operation.outcome:
         return
     case.operation.outcome = outcome
     case.pen.change(case.operation, "outcome")
     if outcome is not Outcome.OPEN:
-        _settle(case, outcome)
+        _settle(case, outcome, case.attempts[decided_by(attempts)])
 
 
-def _settle(case: Case, outcome: Outcome) -> None:
-    operation, attempt = case.operation, case.confirmed or case.newest
+def _settle(case: Case, outcome: Outcome, attempt: Attempt) -> None:
+    """`attempt`: the one it is the outcome of, which names the tool that consumers hear of."""
+    operation = case.operation
     planned = outbox.plan_deliveries(operation, tool=attempt.tool, outcome=outcome)
     operation.settlements_count += 1
     case.pen.change(operation, "settlements_count")

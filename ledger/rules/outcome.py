@@ -24,7 +24,7 @@ class FoldedAttempt:
 def outcome_of(attempts: Sequence[FoldedAttempt]) -> Outcome:
     """`confirmed` if any attempt is; else `open` while one is live, perhaps sent and undecided, or none
     counts; else what became of the newest one that counts. Attempts are given oldest first."""
-    counted = _counted(attempts)
+    counted = [attempts[index] for index in _counted(attempts)]
     if any(attempt.state is State.OUTCOME_CONFIRMED for attempt in attempts):
         return Outcome.CONFIRMED
     if not counted or any(_is_open(attempt) for attempt in counted):
@@ -32,9 +32,15 @@ def outcome_of(attempts: Sequence[FoldedAttempt]) -> Outcome:
     return _closed_as(counted[-1])
 
 
-def _counted(attempts: Sequence[FoldedAttempt]) -> list[FoldedAttempt]:
-    counting = [attempt for attempt in attempts if not _left_out(attempt)]
-    deciding = [attempt for attempt in counting if not _closed_variant(attempt)]
+def decided_by(attempts: Sequence[FoldedAttempt]) -> int:
+    """The index of the attempt that an outcome other than `open` is of."""
+    confirmed = [index for index, one in enumerate(attempts) if one.state is State.OUTCOME_CONFIRMED]
+    return confirmed[0] if confirmed else _counted(attempts)[-1]
+
+
+def _counted(attempts: Sequence[FoldedAttempt]) -> list[int]:
+    counting = [index for index, one in enumerate(attempts) if not _left_out(one)]
+    deciding = [index for index in counting if not _closed_variant(attempts[index])]
     return deciding or counting
 
 

@@ -65,6 +65,19 @@ def test_a_correction_reaches_who_heard_the_earlier_result_and_waits_for_nothing
     assert first.webhook_id != second.webhook_id
 
 
+def test_a_result_is_that_of_the_attempt_that_counts(people: Cast, consumer: ConsumerProcess) -> None:
+    """Another tool under the same key is held, and was never sent: nobody hears of it."""
+    mails, _ = destination(people, consumer, name="mails", tool_globs=[make.MAIL])
+    destination(people, consumer, name="refunds", tool_globs=[make.REFUND])
+    attempt = make.dispatched(people.key)
+    other = make.intent_of(make.REFUND, operation_key=attempt.operation.operation_key)
+    make.posted(people.key, other)
+    make.reported(people.key, attempt, "failed", no_effect=True, error_class="declined")
+    settlement = Settlement.objects.get()
+    assert settlement.attempt == attempt
+    assert body_of(settlement.deliveries.get(destination=mails))["data"]["attempt_id"] == attempt.pk
+
+
 def test_a_dead_first_result_holds_back_no_second(people: Cast, consumer: ConsumerProcess) -> None:
     destination(people, consumer)
     operation_id = failed_first(people)

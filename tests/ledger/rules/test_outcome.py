@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.rules.outcome import FoldedAttempt, outcome_of
+from ledger.rules.outcome import FoldedAttempt, decided_by, outcome_of
 from ledger.rules.states import State
 
 attempts = st.builds(
@@ -50,6 +50,12 @@ def model(history: list[FoldedAttempt]) -> str:
 @given(histories)
 def test_the_fold_is_the_domains(history: list[FoldedAttempt]) -> None:
     assert outcome_of(history) == model(history)
+
+
+@given(histories)
+def test_an_outcome_is_that_of_one_attempt_alone(history: list[FoldedAttempt]) -> None:
+    if outcome_of(history) != "open":
+        assert outcome_of([history[decided_by(history)]]) == outcome_of(history)
 
 
 @given(histories, st.integers(0, 4))
