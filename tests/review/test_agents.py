@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+import pgtrigger
 import pytest
 
 from ledger.access import Grant
 from ledger.ingest.auth import find_key
 from ledger.lifecycle import LeaveGiven, LeaveRefused
-from ledger.models import AccessChange, Agent, ApiKey, User
+from ledger.models import AccessChange, Agent, ApiKey, User, Vote
+from ledger.queries.invariants import findings
 from ledger.rules.authority import Reason
 from ledger.rules.states import State
 from ledger.rules.vocabulary import AccessChangeKind
@@ -151,6 +153,21 @@ def test_votes_of_a_new_owner_fall_and_new_ones_are_refused(people: Cast) -> Non
     assert make.fresh(held).state == State.MANUAL_REVIEW
     with pytest.raises(NotPermitted, match="You own the agent"):
         decisions.approve(people.approver, make.item_of(held).pk, why="go")
+
+
+def test_what_they_approved_before_it_was_given_to_them_was_right(people: Cast) -> None:
+    used, voided = make.held(people.key), make.held(people.key)
+    for held in (used, voided):
+        decisions.approve(people.approver, make.item_of(held).pk, why="go")
+    make.send(people.key, make.fresh(used))
+    agents.give(people.admin, "acme", people.agent.pk, owner="approver", why=WHY)
+    assert list(findings()) == []
+    agents.give(people.admin, "acme", people.agent.pk, owner="second-approver", why=WHY)
+    assert list(findings()) == []
+    in_conflict = Vote.objects.filter(attempt=used)
+    with pgtrigger.ignore():  # here they voted, and it was used, after it was given to them
+        in_conflict.update(approver=people.second_approver, at=database_clock())
+    assert any("their own agent" in found.detail for found in findings())
 
 
 def test_votes_of_others_stand_when_the_owner_changes(people: Cast) -> None:

@@ -63,6 +63,22 @@ def test_an_approver_may_decide(people: Cast, item: ReviewItem, decide: Decide) 
     assert Event.objects.filter(pk=decided.event.pk, operation=item.operation_id).exists()
 
 
+@pytest.mark.parametrize("what", ["not_known", "did_not"])
+def test_what_is_closed_to_sending_is_no_question_of_sending_any_more(people: Cast, what: str) -> None:
+    """Of a payment two people must say that it did not happen."""
+    refund = {**make.TOOLS[make.REFUND], "idempotent": False, "key_ttl_s": 0}
+    make.policy(people.tenant, by=people.admin, tools={make.REFUND: refund})
+    attempt = make.unknown(people.key, make.REFUND)
+    for _ in range(2):
+        make.waited(Attempt.objects.filter(pk=attempt.pk))
+        attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+    assert attempt.reason == ReviewReason.NOT_IDEMPOTENT
+    decisions.reject(people.approver, make.item_of(attempt).pk, why=WHY, what=what)
+    attempt = make.fresh(attempt)
+    assert (attempt.state, attempt.reason) == (State.MANUAL_REVIEW, ReviewReason.UNRESOLVED)
+    assert make.item_of(attempt).reason == ReviewReason.UNRESOLVED
+
+
 @every_decision
 def test_who_sees_and_may_not_decide_is_told_the_right_and_who_grants_it(
     people: Cast, item: ReviewItem, decide: Decide

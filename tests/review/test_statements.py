@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from guardian.shortcuts import remove_perm
 
+from ledger import lifecycle
 from ledger.lifecycle import Decided, DecisionRefused, LeaveRefused
 from ledger.models import Approval, Attempt, Decision, Event, ReviewItem, Statement, User
 from ledger.queries.invariants import findings
@@ -15,7 +16,7 @@ from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.statements import Ended
 from ledger.rules.states import State
 from ledger.rules.vocabulary import EventKind, ReviewReason
-from ledger.transactions import database_clock
+from ledger.transactions import database_clock, durable
 from review import decisions
 from review.queries import QueueFilters, Tab, queue
 from tests.review.pages import page_of
@@ -108,6 +109,48 @@ class TestDangerousEffects:
         assert [one.ended_how for one in Statement.objects.order_by("pk")] == [
             Ended.REPLACED, Ended.SETTLED, Ended.SETTLED,
         ]  # fmt: skip
+        assert list(findings()) == []
+
+    def test_a_word_that_a_fact_bore_out_needs_no_second_when_people_end_it_later(
+        self, people: Cast, refund: ReviewItem
+    ) -> None:
+        """The look-up found nothing, as one person had said; then the rule changed, and two said it again."""
+        decisions.confirm_did_not_happen(people.operator, refund.pk, why="not there")
+        attempt = refund.attempt
+        for _ in range(2):
+            make.waited(Attempt.objects.filter(pk=attempt.pk))
+            attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+        assert attempt.state == State.FAILED_RETRYABLE
+        rule = {**make.TOOLS[make.REFUND], "approvals": 3}
+        make.policy(people.tenant, by=people.admin, tools={make.REFUND: rule})
+        Attempt.objects.filter(pk=attempt.pk).update(send_again_at=None)
+        make.ask_leave(people.key, make.fresh(attempt))
+        again = make.item_of(attempt)
+        for by in (people.operator, people.second_operator):
+            decisions.confirm_did_not_happen(by, again.pk, why="still not there")
+        assert state_of(again) == State.FAILED
+        assert list(findings()) == []
+
+    def test_a_word_that_a_fact_bore_out_needs_no_second_when_a_conflict_is_decided(
+        self, people: Cast, refund: ReviewItem
+    ) -> None:
+        attempt = refund.attempt
+        durable(
+            lambda: lifecycle.cancel_operation(
+                key=people.key, operation_id=attempt.operation_id, reason="no need"
+            )
+        )
+        decisions.confirm_did_not_happen(people.operator, refund.pk, why="not there")
+        for _ in range(2):
+            make.waited(Attempt.objects.filter(pk=attempt.pk))
+            attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+        assert attempt.state == State.FAILED
+        make.reported(people.key, attempt, "succeeded", result_ref="re_1")
+        conflict = make.item_of(attempt)
+        decisions.decide_conflict(
+            people.approver, conflict.pk, why="it is there", answer="happened", reference="re_1"
+        )
+        assert state_of(conflict) == State.OUTCOME_CONFIRMED
         assert list(findings()) == []
 
     def test_a_second_who_contradicts_settles_nothing_and_a_third_does(

@@ -14,7 +14,7 @@ from ledger.queries.invariants.scope import Broken, Check, Scope
 from ledger.rules.digest import vote_digest
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
-from ledger.rules.vocabulary import HIGH_RISK, EventKind
+from ledger.rules.vocabulary import HIGH_RISK, AccessChangeKind, EventKind
 from ledger.rules.voiding import EDITED_LATELY, VoidCause
 
 CHUNK = 1_000
@@ -143,11 +143,12 @@ def what_was_held_waits_with_its_approval(scope: Scope) -> Iterable[Broken]:
 
 
 def approvers_were_not_in_conflict(scope: Scope) -> Iterable[Broken]:
-    """Nobody approves what they own, asked for, or corrected; admins and superusers are not exempt. What was
-    taken back because they had come into conflict since was right when it was given."""
+    """Nobody approves what they own, asked for, or corrected, when they vote or when it is used; admins and
+    superusers are not exempt. What was taken back because they had come into conflict since was right when it
+    was given, and an agent may be given to whoever approved for it before."""
     return scope.select(
         """
-        SELECT vote.tenant_id, vote.decision_id,
+        SELECT DISTINCT vote.tenant_id, vote.decision_id,
                CASE vote.approver_id WHEN attempt.requested_by_id THEN 'approved what they asked for'
                     WHEN attempt.arguments_by_id THEN 'approved arguments they corrected'
                     ELSE 'approved what their own agent asked for' END
@@ -155,10 +156,22 @@ def approvers_were_not_in_conflict(scope: Scope) -> Iterable[Broken]:
         JOIN ledger_attempt attempt ON attempt.id = vote.attempt_id
         JOIN ledger_agent agent ON agent.id = attempt.agent_id
         LEFT JOIN ledger_approval approval ON approval.id = vote.approval_id
-        WHERE vote.approver_id IN (agent.owner_id, attempt.requested_by_id, attempt.arguments_by_id)
+        LEFT JOIN ledger_approvaluse used ON used.approval_id = approval.id
+        CROSS JOIN LATERAL (VALUES (vote.at), (coalesce(used.at, vote.at))) moment (at)
+        CROSS JOIN LATERAL (SELECT coalesce(
+            (SELECT given.person_id FROM ledger_accesschange given
+             WHERE given.agent_id = agent.id AND given.kind = %(given)s AND given.at <= moment.at
+             ORDER BY given.at DESC, given.id DESC LIMIT 1),
+            (SELECT before.id FROM ledger_accesschange given
+             JOIN ledger_user before ON before.username = given.data ->> 'before'
+             WHERE given.agent_id = agent.id AND given.kind = %(given)s AND given.at > moment.at
+             ORDER BY given.at, given.id LIMIT 1),
+            agent.owner_id) AS id) owner
+        WHERE vote.approver_id IN (owner.id, attempt.requested_by_id, attempt.arguments_by_id)
           AND coalesce(nullif(vote.void_cause, ''), approval.void_cause, '') <> %(taken_back)s
     """,
         taken_back=str(VoidCause.CONFLICT),
+        given=str(AccessChangeKind.AGENT_GIVEN),
     )
 
 

@@ -193,7 +193,8 @@ def failed_has_a_ground(scope: Scope) -> Iterable[Broken]:
             WHEN 'agent' THEN operation.cancelled_at IS NOT NULL OR EXISTS (
                 SELECT 1 FROM ledger_event WHERE attempt_id = attempt.id AND kind = %(reported)s)
             WHEN 'lookup' THEN EXISTS (
-                SELECT 1 FROM ledger_lookup WHERE attempt_id = attempt.id AND answer = ANY(%(readable)s))
+                SELECT 1 FROM ledger_lookup WHERE attempt_id = attempt.id
+                AND (answer = ANY(%(readable)s) OR row = 'read'))
             WHEN 'operator' THEN EXISTS (
                 SELECT 1 FROM ledger_decision WHERE attempt_id = attempt.id AND kind = ANY(%(did_not)s))
             WHEN 'not_started' THEN EXISTS (

@@ -28,14 +28,14 @@ def no_parked_fact_waits_for_what_is_known(scope: Scope) -> Iterable[Broken]:
 
 
 def joined_facts_are_in_the_history(scope: Scope) -> Iterable[Broken]:
-    """The attempt a fact was joined to has the same words as an event."""
+    """The attempt a fact was joined to says the same in an event, but for what is hidden in a message."""
     sql = """
         SELECT fact.tenant_id, fact.id, 'is not in the history of ' || attempt_id
         FROM scoped_parkedfact fact CROSS JOIN LATERAL (
             SELECT count(*) AS times FROM ledger_event event
             WHERE event.tenant_id = fact.tenant_id AND event.attempt_id = fact.attempt_id
               AND event.kind = CASE fact.kind WHEN %(outcome)s THEN %(reported)s ELSE %(requested)s END
-              AND event.body::jsonb - 'parked' - 'by_revoked_key' = fact.body::jsonb
+              AND event.body::jsonb - 'parked' - 'by_revoked_key' - 'message' = fact.body::jsonb - 'message'
         ) told
         WHERE fact.joined_at IS NOT NULL AND told.times = 0
     """

@@ -8,14 +8,15 @@ from itertools import groupby
 from ledger.models import Statement
 from ledger.queries.invariants.published import PublishedRules
 from ledger.queries.invariants.scope import Broken, Check, Scope
-from ledger.rules.statements import Ended, people_needed
-from ledger.rules.states import OPEN_QUESTION
+from ledger.rules.statements import Ended, Says, people_needed
+from ledger.rules.states import OPEN_QUESTION, State
 
 CHUNK = 1_000
 
 
 def words_that_settled_were_said_by_enough_people(scope: Scope) -> Iterator[Broken]:
-    """Of a dangerous effect two different people said what its final state rests on."""
+    """Of a dangerous effect two different people said what its final state rests on: the words that ended
+    when it was entered. Those that a fact bore out, and one decision about a conflict, need no second."""
     rules = PublishedRules()
     settled = scope.rows(Statement.objects.filter(ended_how=Ended.SETTLED).select_related("attempt"))
     by_attempt = settled.order_by("attempt_id", "ended_at", "says")
@@ -23,9 +24,18 @@ def words_that_settled_were_said_by_enough_people(scope: Scope) -> Iterator[Brok
         said = list(given)
         attempt, people = said[0].attempt, {one.by_id for one in said}
         rule = rules.rule(attempt.tenant_id, attempt.policy_id, attempt.tool)
-        rests_on_it = attempt.confirmed_by == "operator" or attempt.failed_by == "operator"
-        if rule is not None and rests_on_it and len(people) < people_needed(rule.effect):
+        if rule is not None and _is_rested_on(said[0]) and len(people) < people_needed(rule.effect):
             yield Broken(attempt.tenant_id, attempt.pk, f"rests on the word of {len(people)} people alone")
+
+
+def _is_rested_on(said: Statement) -> bool:
+    """Did the attempt enter its final state by this word?"""
+    attempt = said.attempt
+    by = {State.OUTCOME_CONFIRMED: attempt.confirmed_by, State.FAILED: attempt.failed_by}.get(
+        State(attempt.state)
+    )
+    meant = {Says.HAPPENED: State.OUTCOME_CONFIRMED, Says.DID_NOT: State.FAILED}.get(Says(said.says))
+    return by == "operator" and attempt.state == meant and said.ended_at == attempt.entered_state_at
 
 
 def _what_it_settled(statement: Statement) -> tuple[str, object, str]:

@@ -226,6 +226,7 @@ def test_a_long_message_waits_without_its_end_and_shows_nothing_masked(people: C
     assert len(ParkedFact.objects.get().said["message"]) == 4_000
     attempt = make.recorded(people.key, operation_key=KEY)
     assert reports_of(attempt)[0].data["message"] == "x" * 3_990 + "[masked]"
+    assert list(findings()) == []
 
 
 def test_a_fact_of_another_tenant_is_never_joined(people: Cast) -> None:
