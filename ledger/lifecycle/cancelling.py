@@ -43,7 +43,10 @@ def _withdraw(case: Case, attempt: Attempt) -> None:
 
 
 def _find_out(case: Case, attempt: Attempt) -> None:
-    """Nobody has to decide any more whether to send it, only whether it happened is left: it is looked up."""
+    """Nobody has to decide any more whether to send it. Where its agent knew that nothing had happened, that
+    is the end; else whether it happened is left, and is looked up."""
     live = case.live()
-    if live is None or live.pk == attempt.pk:
+    if attempt.failure and not (attempt.success_reported or attempt.positive_evidence):
+        fail(case, attempt, by=FailedBy.AGENT, failure="cancelled")
+    elif live is None or live.pk == attempt.pk:
         look_again(case, attempt)

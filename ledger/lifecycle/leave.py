@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ledger.authority import authority_for_leave, hold_authority, usable_keys
 from ledger.budgets import lock_accounts
@@ -104,8 +104,8 @@ def _leave(
     """The same life is answered again; `otherwise` answers every other one, as a first ask unless given."""
     with locked_attempt(attempt_id, tenant_id=asker.tenant_id, actor=asker.actor) as (case, asked):
         attempt = case.speaker(asked)
-        lock_accounts(case.operation.run_id)
         lock_twins(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
+        lock_accounts(case.operation.run_id)
         hold_authority(attempt, asker.key)
         keys, case.now = asker.keys(attempt), database_clock()
         ask = _Ask(case, attempt, asker, keys, rule_in_force(attempt.tenant_id, attempt.tool))
@@ -381,8 +381,14 @@ def _successor(case: Case, earlier: Attempt, in_force: InForce, approval: Approv
         arguments_by=earlier.arguments_by,
         actor=earlier.actor,
         expires_at=earlier.expires_at,
-        key_first_sent_at=earlier.key_first_sent_at if generation == earlier.generation else None,
+        key_first_sent_at=_first_sent_at(earlier) if generation == earlier.generation else None,
     )
+
+
+def _first_sent_at(earlier: Attempt) -> datetime | None:
+    """When the provider first saw this key; where it was sent without leave, not before it was made."""
+    unseen = earlier.created_at if earlier.maybe_sent else None
+    return earlier.key_first_sent_at or unseen
 
 
 def _generation(earlier: Attempt, approval: Approval | None) -> int:

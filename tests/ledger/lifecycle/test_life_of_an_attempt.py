@@ -10,6 +10,7 @@ import pytest
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import ApiKey, Attempt, LookUp, ReviewItem, Settlement, User
+from ledger.queries.invariants import findings
 from ledger.rules.directive import Directive
 from ledger.rules.looked_up import LookedUp, LookedUpKind, Record
 from ledger.rules.states import State
@@ -259,15 +260,72 @@ def test_a_stale_epoch_settles_nothing(people: Cast) -> None:
     assert LookUp.objects.get(attempt=attempt).row == "stale"
 
 
-def test_cancelled_is_never_sent_again(people: Cast) -> None:
-    attempt = make.unknown(people.key)
+def cancelled(people: Cast, attempt: Attempt) -> Attempt:
     durable(
         lambda: lifecycle.cancel_operation(
             key=people.key, operation_id=attempt.operation_id, reason="no need"
         )
     )
-    attempt = absent_twice(attempt)
+    return make.fresh(attempt)
+
+
+def test_cancelled_is_never_sent_again(people: Cast) -> None:
+    attempt = absent_twice(cancelled(people, make.unknown(people.key)))
     assert (attempt.state, attempt.failure) == ("FAILED", "cancelled")
+
+
+def test_cancelled_while_people_decide_whether_to_send_it_is_found_out(people: Cast) -> None:
+    """Their question is answered; what is left is whether it happened, and that is looked up."""
+    rule = {**make.TOOLS[make.MAIL], "review": "always"}
+    make.policy(people.tenant, tools={**make.TOOLS, make.MAIL: rule})
+    held = make.recorded(people.key)
+    vote(make.item_of(held), people.approver)
+    attempt = absent_twice(make.reported(people.key, make.send(people.key, held), "unknown"))
+    assert (attempt.state, attempt.reason) == ("MANUAL_REVIEW", "approval_required")
+    attempt = cancelled(people, attempt)
+    assert (attempt.state, attempt.next_check_at is not None) == ("UNKNOWN", True)
+    attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+    assert (attempt.state, attempt.failure) == ("FAILED", "cancelled")
+    assert attempt.operation.outcome == "failed"
+
+
+def test_cancelled_while_people_decide_and_known_not_to_have_happened_it_is_over(people: Cast) -> None:
+    rule = {**make.TOOLS[make.TICKET], "review": "always"}
+    make.policy(people.tenant, tools={**make.TOOLS, make.TICKET: rule})
+    held = make.recorded(people.key, make.TICKET)
+    vote(make.item_of(held), people.approver)
+    refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
+    attempt = make.reported(people.key, make.send(people.key, held), "failed", **refused)
+    Attempt.objects.filter(pk=attempt.pk).update(send_again_at=None)
+    assert not isinstance(make.ask_leave(people.key, make.fresh(attempt)), LeaveGiven)
+    assert make.fresh(attempt).reason == "approval_required"
+    attempt = cancelled(people, attempt)
+    assert (attempt.state, attempt.failure, attempt.failed_by) == ("FAILED", "cancelled", "agent")
+
+
+def test_a_read_that_is_cancelled_ends_by_having_nothing_to_duplicate(people: Cast) -> None:
+    make.policy(people.tenant, tools={"report.read": {"effect": "read"}})
+    lost = make.reported(
+        people.key, make.dispatched(people.key, "report.read", args={"of": "may"}), "unknown"
+    )
+    attempt = make.looked_up(cancelled(people, lost), LookedUpKind.NO_LOOKUP)
+    assert (attempt.state, attempt.failure, attempt.failed_by) == ("FAILED", "cancelled", "lookup")
+    assert list(findings()) == []
+
+
+def test_a_read_that_people_see_first_can_be_approved_again(people: Cast) -> None:
+    """It has a provider to be sent through, but nobody asks that about a read."""
+    rule = {"effect": "read", "provider": "bank", "review": "always"}
+    make.policy(people.tenant, tools={"report.read": rule})
+    held = make.recorded(people.key, "report.read", args={"of": "may"})
+    vote(make.item_of(held), people.approver)
+    lost = make.reported(people.key, make.send(people.key, held), "unknown")
+    attempt = make.looked_up(lost, LookedUpKind.NO_LOOKUP)
+    assert attempt.state == State.FAILED_RETRYABLE
+    Attempt.objects.filter(pk=attempt.pk).update(send_again_at=None)
+    assert not isinstance(make.ask_leave(people.key, make.fresh(attempt)), LeaveGiven)
+    vote(make.item_of(attempt), people.approver)
+    assert isinstance(make.ask_leave(people.key, make.fresh(attempt)), LeaveGiven)
 
 
 def test_two_people_for_a_payment(people: Cast) -> None:

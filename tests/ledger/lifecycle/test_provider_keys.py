@@ -8,6 +8,7 @@ import pytest
 
 from ledger import lifecycle
 from ledger.models import Attempt
+from ledger.rules.looked_up import LookedUpKind
 from ledger.transactions import durable
 from tests.support import make
 from tests.support.cast import Cast, cast
@@ -64,3 +65,15 @@ def test_the_same_arguments_sent_again_keep_their_key(people: Cast) -> None:
     first = make.for_a_person(people.key)
     approve(people, first)
     assert make.send(people.key, make.fresh(first)).idempotency_key == first.idempotency_key
+
+
+def test_the_window_of_a_key_that_was_used_without_leave_is_not_opened_again(people: Cast) -> None:
+    """Nobody knows when the provider first saw it, but not before it was made."""
+    rule = {**make.TOOLS[make.MAIL], "key_ttl_s": 3_600}
+    make.policy(people.tenant, tools={**make.TOOLS, make.MAIL: rule})
+    first = make.reported(people.key, make.recorded(people.key), "unknown")
+    assert first.maybe_sent
+    make.waited(Attempt.objects.filter(pk=first.pk))
+    first = make.looked_up(first, LookedUpKind.ABSENT, canary_seen=True)
+    approve(people, first)
+    assert make.send(people.key, first).key_first_sent_at == first.created_at

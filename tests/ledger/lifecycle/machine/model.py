@@ -293,7 +293,7 @@ class Operation:
         for a in self.tried:
             if a.state == "INTENT_RECORDED" or a.held:
                 self.go(a, "CANCELLED")
-            elif a.state == "FAILED_RETRYABLE":
+            elif a.state == "FAILED_RETRYABLE" or (a.whether_to_send and a.known_to_be_nothing):
                 self.go(a, "FAILED")
             elif a.whether_to_send and self.live in (None, a):
                 self.lose(a)

@@ -96,12 +96,16 @@ class Tried:
     @property
     def doubtful(self) -> bool:
         """Replaced, although it may have happened."""
-        certain = self.proven and not (self.by_absent or self.said_success or self.positive)
+        certain = self.known_to_be_nothing and not self.by_absent
         return self.state == "SUPERSEDED" and self.sent and not certain
 
     @property
     def held(self) -> bool:
         return self.state == "MANUAL_REVIEW" and not self.sent
+
+    @property
+    def known_to_be_nothing(self) -> bool:
+        return self.proven and not (self.said_success or self.positive)
 
     @property
     def whether_to_send(self) -> bool:
