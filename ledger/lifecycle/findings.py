@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from ledger.lifecycle.settled_by import (
     supersede,
     to_review,
 )
+from ledger.lifecycle.twins import sent_twins
 from ledger.models import Attempt, LookUp, Provider
 from ledger.policies import rule_of, veil_over
 from ledger.rules.authority import Allowed, as_told
@@ -60,10 +61,12 @@ def apply_answer(
 
 
 def what_follows(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp) -> Follows:
-    """Authority is asked only where nothing is there: of what is, nothing is sent again."""
+    """Authority and twins are asked only where nothing is there: of what is, nothing is sent again."""
     facts = facts_of(case, attempt)
-    is_there = bool(counted_records(looked_up, facts.earlier)) or looked_up.kind in _UNREADABLE
-    authority = Allowed() if is_there else authority_after_absent(case.operation, attempt, now=case.now)
+    if counted_records(looked_up, facts.earlier) or looked_up.kind in _UNREADABLE:
+        return decide(facts, looked_up, Allowed(), case.now, asked_at=asked.at)
+    facts = replace(facts, twin_sent=sent_twins(case, attempt).exists())
+    authority = authority_after_absent(case.operation, attempt, now=case.now)
     return decide(facts, looked_up, authority, case.now, asked_at=asked.at)
 
 

@@ -48,16 +48,20 @@ def is_suspected_at_birth(operation: Operation, rule: Rule, *, tool: str, args_h
     return twins_of(operation, tool=tool, args_hash=args_hash).exists()
 
 
+def sent_twins(case: Case, attempt: Attempt) -> QuerySet[Attempt]:
+    """Twins that were sent or are confirmed: to people another send of this attempt is a question."""
+    twins = twins_of(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
+    return twins.filter(
+        Q(dispatched_at__isnull=False) | Q(maybe_sent=True) | Q(state=State.OUTCOME_CONFIRMED)
+    )
+
+
 def hold_for_twin(case: Case, attempt: Attempt, approval: Approval | None) -> bool:
     """At leave, which holds their lock, a twin counts that was sent or is confirmed and that the approval did
     not name: the attempt goes to a person, and the approval, which knew nothing of it, is void."""
     if rule_of(attempt).effect is Effect.READ:
         return False
-    twins = twins_of(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
-    sent = twins.filter(
-        Q(dispatched_at__isnull=False) | Q(maybe_sent=True) | Q(state=State.OUTCOME_CONFIRMED)
-    )
-    if not sent.exclude(operation_id__in=named_by(approval)).exists():
+    if not sent_twins(case, attempt).exclude(operation_id__in=named_by(approval)).exists():
         return False
     void_approval(case, attempt, "a twin was sent")
     held: dict[str, Any] = {} if attempt.was_sent or attempt.held_at else {"held_at": case.now}

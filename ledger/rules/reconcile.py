@@ -29,8 +29,8 @@ class AttemptFacts:
     `adapter_failures`: in a row. `has_positive_evidence`: a receipt, an earlier finding, or a reference named
     by a person. `success_reported`: the agent said it succeeded. `confirm_by_lookup`: … under a rule that
     confirms by look-up only. `ever_held`: it, or what it descends from, was: every send of it needs an
-    approval. `references`: those that name this attempt alone. `earlier`: the operation's attempts before it,
-    oldest first.
+    approval. `twin_sent`: so was a twin. `references`: those that name this attempt alone. `earlier`: the
+    operation's attempts before it, oldest first.
     `send_lease_ended_at`: when it ended or will end (after an unfence: that time).
     """
 
@@ -52,6 +52,7 @@ class AttemptFacts:
     max_attempts_used: bool
     key_window_ends_at: datetime | None
     ever_held: bool = False
+    twin_sent: bool = False
     references: frozenset[str] = frozenset()
     earlier: tuple[Earlier, ...] = ()
 
@@ -377,6 +378,11 @@ ROWS: tuple[Row, ...] = (
         "approval_required",
         lambda case: case.absent and case.attempt.ever_held,
         _to_review(ReviewReason.APPROVAL_REQUIRED),
+    ),
+    Row(
+        "suspected_duplicate",
+        lambda case: case.absent and case.attempt.twin_sent,
+        _to_review(ReviewReason.SUSPECTED_DUPLICATE),
     ),
     Row("absent", lambda case: case.absent, _no_effect),
 )

@@ -64,6 +64,7 @@ WHETHER_TO_SEND = frozenset(
         ReviewReason.APPROVAL_REQUIRED,
         ReviewReason.APPROVAL_EXPIRED,
         ReviewReason.POLICY_CHANGED,
+        ReviewReason.SUSPECTED_DUPLICATE,
     }
 )
 """Under these a person is asked whether to send. Where that is answered, of what was sent already it is left

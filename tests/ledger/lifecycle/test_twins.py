@@ -9,6 +9,7 @@ import pytest
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import Attempt
+from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import State
 from ledger.transactions import durable
 from tests.support import make
@@ -98,3 +99,17 @@ def test_the_desk_shows_the_twin(people: Cast) -> None:
     assert [(twin.operation_key, twin.sent, twin.open_item_id) for twin in page.twins] == [
         ("mail:1", True, make.item_of(first).pk)
     ]
+
+
+def test_found_absent_beside_a_twin_that_was_sent_it_stays_with_people(people: Cast) -> None:
+    """Sent again it would be asked about at leave: so the question does not leave the desk by a re-check."""
+    lost = make.unknown(people.key, **PLACE)
+    meant = make.recorded(people.key, **PLACE)
+    approve(people, meant)
+    make.send(people.key, make.fresh(meant))
+    for _ in range(2):
+        make.waited(Attempt.objects.filter(pk=lost.pk))
+        lost = make.looked_up(lost, LookedUpKind.ABSENT)
+    assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "suspected_duplicate")
+    approve(people, lost)
+    assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)

@@ -100,6 +100,7 @@ SAYS: dict[str, tuple[State | None, ReviewReason | None]] = {
     "authority_refused": (S.MANUAL_REVIEW, R.AUTHORITY_REFUSED),
     "attempts_used_up": (S.MANUAL_REVIEW, R.ATTEMPTS_USED_UP),
     "approval_required": (S.MANUAL_REVIEW, R.APPROVAL_REQUIRED),
+    "suspected_duplicate": (S.MANUAL_REVIEW, R.SUSPECTED_DUPLICATE),
     "absent": (S.FAILED_RETRYABLE, None),
 }
 FALLBACK = refused(Reason.KEY_REVOKED, Reason.ATTEMPTS_USED_UP)
@@ -151,6 +152,8 @@ EXAMPLES: list[tuple[str, LookedUp, dict[str, Any], Refused | None]] = [
     ("attempts_used_up", ABSENT, {"max_attempts_used": True}, None),
     ("attempts_used_up", ABSENT, {}, ALL_USED),
     ("approval_required", ABSENT, {"ever_held": True}, None),
+    ("approval_required", ABSENT, {"ever_held": True, "twin_sent": True}, None),
+    ("suspected_duplicate", ABSENT, {"twin_sent": True}, None),
     ("attempts_used_up", ABSENT, {"ever_held": True, "max_attempts_used": True}, None),
     ("closed", ABSENT, {"ever_held": True, "cancelled": True}, None),
     ("absent", SEEING, {}, None),
