@@ -9,7 +9,7 @@ from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_approval
 from ledger.lifecycle.settled_by import fail
 from ledger.rules.states import OPEN_QUESTION, State
-from ledger.rules.vocabulary import EventKind, FailedBy, ReviewReason
+from ledger.rules.vocabulary import RECEIPT_IS_ONLY_EVIDENCE, EventKind, FailedBy, ReviewReason
 
 
 def end_send_lease(*, attempt_id: str) -> bool:
@@ -34,13 +34,14 @@ def end_wait_for_agent(*, attempt_id: str) -> bool:
 
 
 def end_approval(*, attempt_id: str) -> bool:
-    """An approval that expired unused brings its attempt back to the desk."""
+    """An approval that expired unused brings its attempt back to the desk. What was found there stays the
+    question: a receipt must not settle it because of that."""
     with locked_attempt(attempt_id, tenant_id=None, actor=SYSTEM) as (case, attempt):
         approval = case.approvals.get(attempt.pk)
         if approval is None or case.now < approval.expires_at:
             return False
         void_approval(case, attempt, "expired")
-        if attempt.state in OPEN_QUESTION:
+        if attempt.state in OPEN_QUESTION and attempt.reason not in RECEIPT_IS_ONLY_EVIDENCE:
             case.change(attempt, reason=ReviewReason.APPROVAL_EXPIRED)
             open_or_change(case, attempt, ReviewReason.APPROVAL_EXPIRED)
         case.record(EventKind.APPROVAL_EXPIRED, attempt, approval=approval.pk)

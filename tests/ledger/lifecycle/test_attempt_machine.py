@@ -21,7 +21,7 @@ from ledger.models import Approval, Attempt, Operation, ReviewItem
 from ledger.queries.invariants import findings
 from ledger.rules.directive import Directive
 from tests.ledger.lifecycle.machine import decisions, facts, model
-from tests.ledger.lifecycle.machine.facts import Said, Seen
+from tests.ledger.lifecycle.machine.facts import RECEIPT_IS_EVIDENCE, Said, Seen
 from tests.ledger.lifecycle.machine.real import Real, undone
 from tests.ledger.lifecycle.machine.values import ASKED, Tool, Tried, World
 from tests.support.cast import Cast, cast
@@ -201,8 +201,8 @@ class AttemptMachine(RuleBasedStateMachine):
         self.real.expire_approval(attempt)
         if tried.approval is not None:
             self.model.void(tried)
-            tried.reason = "approval_expired" if tried.state in ASKED else tried.reason
-            tried.conflict = False if tried.state in ASKED else tried.conflict
+            if tried.state in ASKED and tried.reason not in RECEIPT_IS_EVIDENCE:
+                tried.reason, tried.conflict = "approval_expired", False
         self.model.sweep()
 
     # --- people --------------------------------------------------------------------------------------------

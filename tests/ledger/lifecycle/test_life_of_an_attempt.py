@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
+import pgtrigger
 import pytest
 
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
+from ledger.lifecycle.timers import end_approval
 from ledger.models import ApiKey, Attempt, LookUp, ReviewItem, Settlement, User
 from ledger.queries.invariants import findings
 from ledger.rules.directive import Directive
@@ -146,6 +148,20 @@ def test_a_success_before_leave_voids_the_approval(people: Cast) -> None:
     answer = make.ask_leave(people.key, attempt)
     assert isinstance(answer, LeaveRefused)
     assert answer.problem is LeaveProblem.ALREADY_DONE
+
+
+def test_an_approval_that_expires_lets_no_receipt_settle_what_has_other_content(people: Cast) -> None:
+    attempt = make.dispatched(people.key, make.TICKET)
+    attempt = make.reported(
+        people.key, attempt, "succeeded", result_ref="t_1", args_hash="v1:sha256:" + "0" * 64
+    )
+    assert (attempt.state, attempt.reason) == ("MANUAL_REVIEW", "hash_mismatch")
+    vote(make.item_of(attempt), people.approver)
+    with pgtrigger.ignore():  # its end is fixed: here it passes
+        attempt.approvals.update(expires_at=database_clock())
+    durable(partial(end_approval, attempt_id=attempt.pk))
+    assert make.fresh(attempt).reason == "hash_mismatch"
+    assert make.reported(people.key, attempt, "succeeded", result_ref="t_2").state == State.MANUAL_REVIEW
 
 
 def test_a_held_first_send_needs_its_approval(people: Cast) -> None:
