@@ -162,9 +162,20 @@ def form_for(page: ItemPage, kind: DecisionKind, typed: Typed | None = None) -> 
     form = ask.form(typed, initial=_initial(page))
     if kind is K.RELINK_OPERATION and was_sent(page):
         form.fields["new"].disabled = True
-    if kind is K.APPROVE and not (was_sent(page) and page.provider_keeps_keys):
-        del form.fields["new_provider_key"]  # nothing was sent yet, or the provider honours no key
+    if kind is K.APPROVE:
+        _offer_new_key(form, page)
     return form
+
+
+def _offer_new_key(form: DecisionForm, page: ItemPage) -> None:
+    if not (was_sent(page) and page.provider_keeps_keys):
+        del form.fields["new_provider_key"]  # nothing was sent yet, or the provider honours no key
+    elif page.votes.open:
+        field, given = form.fields["new_provider_key"], len(page.votes.open)
+        chosen, other = ("with", "without") if page.votes.for_new_key else ("without", "with")
+        them = "that" if given == 1 else "them"
+        said = f"{given} so far, {chosen} a new provider key: a yes {other} it takes {them} back."
+        field.help_text = f"{field.help_text} {said}"
 
 
 _STATING = (K.CONFIRM_HAPPENED, K.CONFIRM_DID_NOT, K.REJECT)

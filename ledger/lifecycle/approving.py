@@ -17,7 +17,7 @@ from ledger.lifecycle.moves import drop_approval, move
 from ledger.lifecycle.possible import check_possible
 from ledger.lifecycle.twins import twins_of
 from ledger.lifecycle.values import Decided, DecisionRefused
-from ledger.lifecycle.voiding import void_what_changed
+from ledger.lifecycle.voiding import void_vote, void_what_changed
 from ledger.models import Approval, Attempt, User, Vote
 from ledger.models.ids import approval_id
 from ledger.policies import rule_of
@@ -31,7 +31,8 @@ def approve(
     *, item_id: str, by: User, why: str, new_provider_key: bool = False, shown_digest: str | None = None
 ) -> Decided:
     """Vote for a new send of exactly this attempt. Enough distinct votes make an approval, which expires
-    with its earliest vote; an approval given anew replaces one that waits.
+    with its earliest vote; an approval given anew replaces one that waits. A round is for one provider key:
+    a vote for another takes back those before it.
 
     Held: becomes INTENT_RECORDED. Sent: stays what it is until leave is asked for. `shown_digest`:
     `Binding.shown` of the page the person read; refused `changed-while-reading` where it no longer holds,
@@ -43,6 +44,7 @@ def approve(
         void_what_changed(case, attempt)
         binding = _binding(desk, new_provider_key=new_provider_key, shown=shown_digest)
         decided = _vote(desk, binding, why)
+        _end_votes_for_another_key(case, attempt, binding)
         _count_votes(case, attempt, binding)
         return decided
 
@@ -116,12 +118,17 @@ def _twins(case: Case, attempt: Attempt) -> QuerySet[Attempt]:
     return twins_of(case.operation, tool=attempt.tool, args_hash=attempt.args_hash)
 
 
+def _end_votes_for_another_key(case: Case, attempt: Attempt, binding: Binding) -> None:
+    for vote in open_votes(attempt, case.now):
+        if vote.generation != binding.generation:
+            void_vote(case, attempt, vote, "another provider key was chosen")
+
+
 def _count_votes(case: Case, attempt: Attempt, binding: Binding) -> None:
     votes = [
         vote
         for vote in open_votes(attempt, case.now)
-        if vote.generation == binding.generation
-        and approvals.may_approve(attempt, vote.approver_id, binding.rule, now=case.now)
+        if approvals.may_approve(attempt, vote.approver_id, binding.rule, now=case.now)
     ]
     if len(votes) >= binding.needed:
         _approve(case, attempt, votes)

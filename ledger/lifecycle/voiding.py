@@ -41,7 +41,7 @@ def void_what_changed(case: Case, attempt: Attempt) -> bool:
         void_approval(case, attempt, of_approval[0], reason=reason)
     for vote, cause in causes.items():
         if not (vote.approval_id or of_approval):
-            _void_vote(case, attempt, vote, cause)
+            void_vote(case, attempt, vote, cause)
     return bool(causes)
 
 
@@ -88,6 +88,7 @@ def _is_covered(case: Case, attempt: Attempt, vote: Vote) -> bool:
     return same and bool(usable_keys(attempt, keys_of(attempt.agent), case.now))
 
 
-def _void_vote(case: Case, attempt: Attempt, vote: Vote, cause: VoidCause) -> None:
+def void_vote(case: Case, attempt: Attempt, vote: Vote, cause: str) -> None:
+    """One vote of a round under way counts no longer; history says why."""
     Vote.objects.filter(pk=vote.pk).update(voided_at=case.now, void_cause=cause)
     case.record(EventKind.VOTE_VOIDED, attempt, decision=vote.decision_id, cause=cause)

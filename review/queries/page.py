@@ -167,6 +167,7 @@ class VoteView:
     expires_at: datetime
     why: str
     void_cause: str  # empty while it counts
+    new_key: bool  # for a send with a new provider key
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,11 @@ class Votes:
     def holds(self) -> bool:
         """Does an approval wait that covers the send?"""
         return self.waiting is not None and not self.lapsed
+
+    @property
+    def for_new_key(self) -> bool:
+        """Are the open ones for a send with a new provider key? A round is for one."""
+        return any(vote.new_key for vote in self.open)
 
     @property
     def missing_words(self) -> str:

@@ -38,9 +38,9 @@ def votes_of(
     waiting = next((approval for approval in approvals if approval.status in ("waiting", "expired")), None)
     return Votes(
         needed=binding.needed if binding else 0,
-        open=tuple(_vote_view(vote, "") for vote in every if vote.pk in counted),
+        open=tuple(_vote_view(attempt, vote, "") for vote in every if vote.pk in counted),
         voided=tuple(
-            _vote_view(vote, _why_void(vote, now))
+            _vote_view(attempt, vote, _why_void(vote, now))
             for vote in every
             if vote.approval is None and vote.pk not in counted
         ),
@@ -157,8 +157,15 @@ def _may_still_vote(
     return tuple(person.get_username() for person in able if person.pk not in left_out)
 
 
-def _vote_view(vote: Vote, void_cause: str) -> VoteView:
-    return VoteView(vote.approver.get_username(), vote.at, vote.expires_at, vote.decision.why, void_cause)
+def _vote_view(attempt: Attempt, vote: Vote, void_cause: str) -> VoteView:
+    return VoteView(
+        by=vote.approver.get_username(),
+        at=vote.at,
+        expires_at=vote.expires_at,
+        why=vote.decision.why,
+        void_cause=void_cause,
+        new_key=vote.generation != attempt.generation,
+    )
 
 
 def _why_void(vote: Vote, now: datetime) -> str:

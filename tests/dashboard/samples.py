@@ -184,7 +184,14 @@ The provider keeps no keys: it cannot recognise an earlier send of the same."""
 
 
 def _vote() -> VoteView:
-    return VoteView("jonas", ago(minutes=3), NOW + timedelta(minutes=27), "Provider support saw nothing.", "")
+    return VoteView(
+        "jonas",
+        ago(minutes=3),
+        NOW + timedelta(minutes=27),
+        "Provider support saw nothing.",
+        "",
+        new_key=False,
+    )
 
 
 def _evidence() -> Evidence:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from html import unescape
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from ledger.approvals import binding_of
@@ -18,7 +19,7 @@ from ledger.rules.vocabulary import DecisionKind
 from ledger.transactions import database_clock
 from review import decisions
 from review.queries import item_page
-from tests.dashboard.conftest import SignIn
+from tests.dashboard.conftest import SignIn, body_of
 from tests.support import make
 from tests.support.cast import Cast
 
@@ -127,6 +128,29 @@ def test_a_new_provider_key_is_offered_only_where_keys_are_kept(people: Cast, si
     kept, unkept = make.item_of(make.unknown(people.key)), in_review(people)
     assert "new_provider_key" in client.get(f"/review/{kept.pk}/approve/").content.decode()
     assert "new_provider_key" not in client.get(f"/review/{unkept.pk}/approve/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("new_key", "said"),
+    [
+        (True, "1 so far, with a new provider key: a yes without it takes that back."),
+        (False, "1 so far, without a new provider key: a yes with it takes that back."),
+    ],
+    ids=["with", "without"],
+)
+def test_before_the_press_the_form_says_for_which_key_the_round_is(
+    people: Cast, signed_in: SignIn, new_key: bool, said: str
+) -> None:
+    two = {**make.TOOLS[make.TICKET], "idempotent": True, "key_ttl_s": 86_400, "approvals": 2}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.TICKET: two})
+    item, second = in_review(people), signed_in(people.second_approver)
+    assert "so far, with" not in body_of(second, f"/review/{item.pk}/approve/")
+    decisions.approve(people.approver, item.pk, why="planned", new_provider_key=new_key)
+    body = body_of(second, f"/review/{item.pk}/approve/")
+    assert said in body
+    assert ("<strong>approver</strong> for a new provider key," in body) is new_key
+    decisions.approve(people.second_approver, item.pk, why="planned", new_provider_key=not new_key)
+    assert "void: another provider key was chosen" in body_of(second, f"/review/{item.pk}/")
 
 
 def test_a_note_is_called_one(people: Cast, signed_in: SignIn) -> None:

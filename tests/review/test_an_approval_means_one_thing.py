@@ -13,16 +13,18 @@ from django.test import Client
 
 from ledger.authority import authority_for_leave, keys_of
 from ledger.lifecycle import Decided, DecisionRefused, LeaveGiven, LeaveProblem, LeaveRefused, unlocked_case
-from ledger.models import Approval, ApprovalUse, Attempt, User, Vote
+from ledger.models import Approval, ApprovalUse, Attempt, Event, User, Vote
 from ledger.reconciliation import sweep_once
 from ledger.rules.authority import Allowed, Reason, Refused
 from ledger.rules.canonical import canonical_bytes, content_hash
 from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import State
+from ledger.rules.vocabulary import DecisionKind, EventKind
 from ledger.transactions import database_clock
 from review import decisions
 from review.door import NotPermitted
 from review.queries import NotVisible, item_page
+from tests.review.pages import action, page_of
 from tests.support import make
 from tests.support.cast import Cast, cast
 from tests.support.races import at_once
@@ -111,16 +113,32 @@ def test_a_yes_from_before_a_send_is_none_for_the_next(people: Cast) -> None:
     assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)
 
 
+def test_two_yeses_for_different_provider_keys(people: Cast) -> None:
+    """A round is for one key: who chooses another takes back what was said before; that may be said anew."""
+    lost = absent_payment(people)
+    approve(people.approver, lost, new_provider_key=True)
+    approve(people.second_approver, lost)
+    page = page_of(people.approver, lost)
+    assert [(vote.by, vote.new_key) for vote in page.votes.open] == [("second-approver", False)]
+    (voided,) = page.votes.voided
+    assert (voided.by, voided.new_key, voided.void_cause) == (
+        "approver",
+        True,
+        "another provider key was chosen",
+    )
+    event = Event.objects.get(kind=EventKind.VOTE_VOIDED)
+    assert (event.actor, event.data["cause"]) == ("second-approver", voided.void_cause)
+    assert action(page, DecisionKind.APPROVE).enabled
+    assert not Approval.objects.filter(used_at=None).exists()
+    approve(people.approver, lost)
+    assert page_of(people.approver, lost).votes.holds
+    assert make.send(people.key, lost).idempotency_key == lost.idempotency_key
+
+
 def test_a_re_check_between_two_votes_takes_none_back(people: Cast) -> None:
     """What people see before each send stays with them when it is found absent: the second of two may come
     hours later and look again first."""
-    rule = {**make.TOOLS[make.REFUND], "review": "always"}
-    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.REFUND: rule})
-    held = make.recorded(people.key, make.REFUND)
-    for approver in (people.approver, people.second_approver):
-        approve(approver, held)
-    lost = absent_long_after(make.reported(people.key, make.send(people.key, held), "unknown"))
-    assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
+    lost = absent_payment(people)
     approve(people.approver, lost)
     decisions.recheck(people.second_approver, make.item_of(lost).pk, why="that was hours ago")
     assert make.fresh(lost).state == State.UNKNOWN
@@ -128,6 +146,18 @@ def test_a_re_check_between_two_votes_takes_none_back(people: Cast) -> None:
     assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
     approve(people.second_approver, lost)
     assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)
+
+
+def absent_payment(people: Cast) -> Attempt:
+    """A payment two people let go, which was not found: whether to send it again asks two once more."""
+    rule = {**make.TOOLS[make.REFUND], "review": "always"}
+    make.policy(people.tenant, by=people.admin, tools={**make.TOOLS, make.REFUND: rule})
+    held = make.recorded(people.key, make.REFUND)
+    for approver in (people.approver, people.second_approver):
+        approve(approver, held)
+    lost = absent_long_after(make.reported(people.key, make.send(people.key, held), "unknown"))
+    assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
+    return lost
 
 
 def absent_long_after(attempt: Attempt) -> Attempt:
