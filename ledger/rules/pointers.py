@@ -18,9 +18,14 @@ def is_pointer(text: object) -> bool:
 def pointer(document: object, path: str) -> Any:
     """What an RFC 6901 pointer (`/a/b`, `/list/0`, `~1` for a slash) finds; None where there is nothing."""
     found = document
-    for token in path.split("/")[1:]:
-        found = _step(found, token.replace("~1", "/").replace("~0", "~"))
+    for step in steps(path):
+        found = _step(found, step)
     return found
+
+
+def steps(path: str) -> list[str]:
+    """The names and indexes a pointer leads through."""
+    return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
 
 
 def below(path: str, name: str) -> str:

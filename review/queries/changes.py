@@ -1,4 +1,5 @@
-"""What moved since a page was read: asked every few seconds, so it is at most two queries."""
+"""What moved since a page was read: asked every few seconds, so it is at most two queries, three more where a
+text is searched."""
 
 from __future__ import annotations
 
@@ -36,10 +37,9 @@ def changes_since(user: User, filters: QueueFilters, since: datetime) -> Changes
     items = ReviewItem.objects.filter(
         Q(closed_at__isnull=True) | Q(closed_at__gt=since),
         on_tab(filters.tab, user, ClockTimestamp()),
-        matching(filters, user),
         tenant_id__in=[tenant.id for tenant in tenants_of(user)],
     )
-    found = items.aggregate(
+    found = matching(items, filters, user).aggregate(
         new=Count("pk", filter=(Q(opened_at__gt=since) | woken) & Q(closed_at__isnull=True), distinct=True),
         changed=Count("pk", filter=Q(Exists(moved), opened_at__lte=since), distinct=True),
     )

@@ -10,6 +10,7 @@ from ledger.models import Approval, Decision, ReviewItem, Statement, User
 from ledger.rules.states import State
 from ledger.rules.vocabulary import OWNERSHIP, ReviewReason
 from review.models import TenantPermission
+from review.queries.urgency import rules_of
 from review.queries.values import QueueFilters, Tab
 
 DECIDED_FOR = timedelta(hours=24)
@@ -80,8 +81,8 @@ def unowned() -> Q:
     return Q(~acts) & (Q(owner_group__is_first_owner=True) | Q(~somebody))
 
 
-def matching(filters: QueueFilters, user: User) -> Q:
-    """What the filters beside the tab ask for."""
+def matching(items: QuerySet[ReviewItem], filters: QueueFilters, user: User) -> QuerySet[ReviewItem]:
+    """Those of a list that the filters beside the tab ask for."""
     wanted = Q()
     for column, values in (
         ("attempt__state__in", filters.states),
@@ -91,7 +92,7 @@ def matching(filters: QueueFilters, user: User) -> Q:
     ):
         if values:
             wanted &= Q(**{column: values})
-    return wanted & _owned_by(filters.owner, user) & _saying(filters.text)
+    return _saying(items.filter(wanted & _owned_by(filters.owner, user)), filters.text)
 
 
 def _owned_by(owner: str, user: User) -> Q:
@@ -106,9 +107,11 @@ def _owned_by(owner: str, user: User) -> Q:
     return Q(owner__username=owner)
 
 
-def _saying(text: str) -> Q:
-    """In the key, or in the arguments: the sentence is made of those."""
+def _saying(items: QuerySet[ReviewItem], text: str) -> QuerySet[ReviewItem]:
+    """In the key, or in the arguments: the sentence is made of those. Where those hold what is hidden by
+    now, in the key alone."""
     words = text.replace("\x00", "").strip()
     if not words:
-        return Q()
-    return Q(operation__operation_key__icontains=words) | Q(attempt__args__icontains=words)
+        return items
+    in_arguments = Q(attempt__args__icontains=words) & rules_of(items).well_masked()
+    return items.filter(Q(operation__operation_key__icontains=words) | in_arguments)

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from ledger.models import ParkedFact, ParkedNote, User
+from ledger.policies import veil_over
 from ledger.queries.parked import OPEN, parked_now
 from ledger.rules.vocabulary import FactKind
 from ledger.transactions import database_clock
@@ -150,7 +151,7 @@ def parked_fact_page(user: User, fact_id: str) -> ParkedFactPage:
     notes = fact.notes.select_related("by").order_by("at", "pk")
     return ParkedFactPage(
         row=_row(fact),
-        said=tuple(_said(fact.said)),
+        said=tuple(_said(fact)),
         notes=tuple(_note(note) for note in notes),
         candidates=candidates_of(fact) if fact.joined_at is None else (),
         joined=CandidateView.of(fact.attempt) if fact.attempt else None,
@@ -197,7 +198,9 @@ def _row(fact: ParkedFact) -> ParkedRow:
     )
 
 
-def _said(said: dict[str, Any]) -> list[SaidView]:
+def _said(fact: ParkedFact) -> list[SaidView]:
+    """Of one that found its attempt without what that hides; until then nobody knows what to hide."""
+    said = veil_over(fact.attempt).over(fact.said) if fact.attempt else fact.said
     return [
         SaidView(label, marked_text(_text(said[name])))
         for name, label in _SAID_LABELS.items()

@@ -9,7 +9,7 @@ from typing import Self
 from django.db.models import Q, QuerySet
 
 from ledger.models import Attempt, ParkedFact, ReviewItem
-from ledger.policies import rule_of
+from ledger.policies import rule_as_shown
 from ledger.queries.arguments import sentence_of
 from ledger.rules.states import State
 from review.queries.marked import Segment, marked_text
@@ -38,7 +38,7 @@ class CandidateView:
             attempt_number=attempt.number,
             operation_key=attempt.operation.operation_key,
             state=State(attempt.state),
-            sentence=marked_text(sentence_of(attempt, rule_of(attempt))),
+            sentence=marked_text(sentence_of(attempt, rule_as_shown(attempt))),
             item_id=item.pk if item else None,
         )
 

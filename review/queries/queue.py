@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet, Value
+from django.db.models import Count, QuerySet, Value
 
 from ledger.models import Approval, Attempt, Decision, ReviewItem, User
 from ledger.rules.vocabulary import OWNERSHIP
@@ -41,18 +42,20 @@ class _Asked:
     def place(self) -> Place:
         return place_of(self.filters.tab, self.filters.cursor, self.now)
 
-    @property
-    def wanted(self) -> Q:
-        return matching(self.filters, self.user)
-
+    @cached_property
     def open(self) -> QuerySet[ReviewItem]:
-        return open_items(self.tenant_ids).filter(self.wanted)
+        return self._wanted(open_items(self.tenant_ids))
 
+    @cached_property
     def waiting(self) -> QuerySet[ReviewItem]:
-        return waiting_items(self.tenant_ids).filter(self.wanted)
+        return self._wanted(waiting_items(self.tenant_ids))
 
+    @cached_property
     def decided(self) -> QuerySet[ReviewItem]:
-        return decided_items(self.tenant_ids, self.now).filter(self.wanted)
+        return self._wanted(decided_items(self.tenant_ids, self.now))
+
+    def _wanted(self, items: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+        return matching(items, self.filters, self.user)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def queue(user: User, filters: QueueFilters) -> QueuePage:
 
 def _urgent(asked: _Asked) -> _Listed:
     waiting = asked.filters.tab is Tab.WAITING
-    every = asked.waiting() if waiting else asked.open()
+    every = asked.waiting if waiting else asked.open
     rules = rules_of(every)
     items = every.filter(on_tab(asked.filters.tab, asked.user, asked.now))
     place = asked.place
@@ -94,7 +97,7 @@ def _urgent(asked: _Asked) -> _Listed:
 
 
 def _decided(asked: _Asked) -> _Listed:
-    page, next_cursor = _page(asked.place, asked.decided(), NEWEST_CLOSED)
+    page, next_cursor = _page(asked.place, asked.decided, NEWEST_CLOSED)
     rules = rules_of_pairs({(item.attempt.policy_id, item.attempt.tool) for item in page})
     return _Listed(page, rules, next_cursor)
 
@@ -136,8 +139,8 @@ def _decisions(items: list[ReviewItem]) -> Mapping[str, Sequence[Decision]]:
 def _counts(asked: _Asked) -> Mapping[Tab, int]:
     """How many items each tab would list under these filters; two queries."""
     on_tabs = {tab.value: Count("pk", filter=on_tab(tab, asked.user, asked.now)) for tab in _OPEN_TABS}
-    counted = asked.open().aggregate(**on_tabs)
-    others = _count_as(Tab.WAITING, asked.waiting()).union(_count_as(Tab.DECIDED, asked.decided()), all=True)
+    counted = asked.open.aggregate(**on_tabs)
+    others = _count_as(Tab.WAITING, asked.waiting).union(_count_as(Tab.DECIDED, asked.decided), all=True)
     return {Tab(name): number for name, number in (*counted.items(), *others)}
 
 

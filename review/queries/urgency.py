@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Case, DateTimeField, F, IntegerField, Q, QuerySet, Value, When
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Case, DateTimeField, F, Func, IntegerField, Q, QuerySet, TextField, Value, When
+from django.db.models.lookups import Exact
 
 from ledger.models import PolicySnapshot, ReviewItem
 from ledger.policies import current_snapshots, hiding_too, policy_of
+from ledger.rules.masks import MASKED
+from ledger.rules.pointers import steps
 from ledger.rules.policy import Rule
 from ledger.rules.vocabulary import HIGH_RISK
 
@@ -42,6 +46,29 @@ class RulesOfList:
             if rule.idempotent and rule.key_ttl_s:
                 by_length[rule.key_ttl_s].append(pair)
         return [(timedelta(seconds=length), _any_of(pairs)) for length, pairs in by_length.items()]
+
+    def well_masked(self) -> Q:
+        """Attempts of whose arguments nothing is stored that is hidden by now: they are stored without what
+        the rule of their intent hid, and never changed."""
+        by_mask: dict[tuple[str, ...], list[PolicyAndTool]] = defaultdict(list)
+        for pair, rule in self.rules.items():
+            by_mask[rule.mask].append(pair)
+        found = Q()
+        for mask, pairs in by_mask.items():
+            for path in mask:
+                found &= ~_any_of(pairs) | Q(Exact(_Stored(path), Value(MASKED)))
+        return found
+
+
+class _Stored(Func):
+    """The text of the stored argument a pointer finds; as if masked where it finds none."""
+
+    template = f"coalesce(%(expressions)s, '{MASKED}')"
+    arg_joiner = " #>> "
+
+    def __init__(self, path: str) -> None:
+        where = Value(steps(path), output_field=ArrayField(TextField()))
+        super().__init__(F("attempt__args"), where, output_field=TextField())
 
 
 def rules_of(items: QuerySet[ReviewItem]) -> RulesOfList:

@@ -20,6 +20,7 @@ from tests.dashboard.conftest import SignIn, body_of
 from tests.support import make
 from tests.support.cast import Cast
 
+SECRET = str(make.ARGS[make.TICKET]["title"])
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 
@@ -139,6 +140,24 @@ def test_candidates_are_hints_with_their_reason_and_masked(people: Cast, signed_
     assert f"/review/{make.item_of(same).pk}/" in body
     assert "Printer on fire" not in body
     assert "foreign:" not in body
+
+
+def test_a_value_hidden_since_is_hidden_from_a_fact_and_its_candidates(
+    people: Cast, signed_in: SignIn
+) -> None:
+    """The newest mask holds for older work, and for what was told about it before it was known."""
+    same = make.looked_up(make.unknown(people.key, make.TICKET), LookedUpKind.NO_LOOKUP)
+    lost = tell(people.key, key="lost", args_hash=same.args_hash)
+    joined = tell(people.key, key="found", outcome="failed", error_class="unknown", message=f"No {SECRET}!")
+    make.recorded(people.key, make.TICKET, operation_key="found")
+    client = signed_in(people.viewer)
+    assert all(SECRET in body_of(client, address(fact)) for fact in (lost, joined))
+    tools = {**make.TOOLS, make.TICKET: {**make.TOOLS[make.TICKET], "mask": ["/title"]}}
+    make.policy(people.tenant, by=people.admin, tools=tools)
+    for fact, said in ((lost, "Open a ticket: [title masked]"), (joined, "No [masked]!")):
+        body = body_of(client, address(fact))
+        assert SECRET not in body
+        assert said in body
 
 
 def test_people_are_told_before_there_is_no_room(
