@@ -14,7 +14,7 @@ from dashboard import refusals
 from dashboard.access import View, requires
 from dashboard.http import Request
 from review.door import NotPermitted
-from review.queries import tenants_of
+from review.queries import BadFilter, tenants_of
 
 SECTION = "access"
 
@@ -31,7 +31,7 @@ def changes_charge(view: Callable[..., HttpResponse]) -> View:
 
 def tells_who_is_in_charge(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Who sees the work and is not in charge is told which right it takes and who gives it; what they typed
-    is given back."""
+    is given back. What cannot be read in the address is told as well."""
 
     @wraps(view)
     def told(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -42,5 +42,7 @@ def tells_who_is_in_charge(view: Callable[..., HttpResponse]) -> Callable[..., H
         except NotPermitted as refusal:
             back, typed = reverse("own_rights"), request.POST.get("why", "")
             return refusals.not_permitted(request, refusal, back=back, section=SECTION, typed=typed)
+        except BadFilter as error:
+            return refusals.unreadable(request, error, whole=request.path, section=SECTION)
 
     return told

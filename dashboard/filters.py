@@ -43,7 +43,7 @@ def is_filtered(query: QueryDict, fields: Sequence[str] = FIELDS) -> bool:
 
 
 def shown_values(query: QueryDict, fields: Sequence[str] = FIELDS) -> Mapping[str, str]:
-    """What stands in each field of the form."""
+    """What stands in each field of the form. Raises `BadFilter`."""
     return {name: one_value(query, name) for name in fields}
 
 

@@ -38,7 +38,8 @@ PRESSES: Mapping[str, Callable[..., int]] = {
 @require_safe
 def delivery_list(request: Request) -> HttpResponse:
     try:
-        found = deliveries_page(request.user, filters.read_filters(request.GET))
+        asked, shown = filters.read_filters(request.GET), shown_values(request.GET, filters.FIELDS)
+        found = deliveries_page(request.user, asked)
     except BadFilter as error:
         return refusals.unreadable(request, error, whole=reverse("deliveries"), section=SECTION)
     if not found.tenants:
@@ -50,7 +51,7 @@ def delivery_list(request: Request) -> HttpResponse:
         "section": SECTION,
         "whole_section": True,
         "tab": "deliveries",
-        "shown": shown_values(request.GET, filters.FIELDS),
+        "shown": shown,
         "filtered": is_filtered(request.GET, filters.FIELDS),
         "query": filters.kept(request.GET),
         **pages(request.GET, found.next_cursor, filters.FIELDS),

@@ -7,14 +7,12 @@ from typing import Any
 from django.http import HttpResponse
 from django.urls import reverse
 
-from dashboard import refusals
 from dashboard.charge import SECTION, changes_charge, reads_charge
 from dashboard.filters import one_value
 from dashboard.http import Request, go_to, page
 from dashboard.policy_forms import PolicyForm
 from review import policies
 from review.policies import DryRun, PolicyRefused
-from review.queries import BadFilter
 from review.queries.charge import administered
 from review.queries.policies import changes_of, document_in_force, policies_page, policy_page
 from review.queries.values import number_in
@@ -32,11 +30,7 @@ def policy_list(request: Request) -> HttpResponse:
 
 @reads_charge
 def policy(request: Request, slug: str, version: int) -> HttpResponse:
-    try:
-        against = number_in("against", one_value(request.GET, "against"), NOT_A_VERSION)
-    except BadFilter as error:
-        whole = reverse("policy", args=[slug, version])
-        return refusals.unreadable(request, error, whole=whole, section=SECTION)
+    against = number_in("against", one_value(request.GET, "against"), NOT_A_VERSION)
     found = policy_page(request.user, slug, version, against=against)
     context = {"page": found, "row": found.row, "as_of": found.as_of, "section": SECTION}
     return page(request, "dashboard/policy.html", context)

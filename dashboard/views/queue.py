@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,12 +31,13 @@ OPEN_STATES = (State.UNKNOWN, State.MANUAL_REVIEW)
 @require_safe
 def queue_page(request: Request) -> HttpResponse:
     try:
-        found = queue(request.user, filters.read_filters(request.GET))
+        asked, shown = filters.read_filters(request.GET), filters.shown_values(request.GET)
+        found = queue(request.user, asked)
     except BadFilter as error:
         return refusals.unreadable(request, error, whole=reverse("queue"), section="review")
     if not found.tenants:
         return refusals.no_tenants(request, section="review")
-    return page(request, "dashboard/queue.html", _context(request, found))
+    return page(request, "dashboard/queue.html", _context(request, found, shown))
 
 
 @requires("view")
@@ -53,7 +55,7 @@ def strip(request: Request) -> HttpResponse:
     return page(request, "dashboard/queue.html#strip", context)
 
 
-def _context(request: Request, found: QueuePage) -> dict[str, Any]:
+def _context(request: Request, found: QueuePage, shown: Mapping[str, str]) -> dict[str, Any]:
     return {
         "page": found,
         "as_of": found.as_of,
@@ -64,7 +66,7 @@ def _context(request: Request, found: QueuePage) -> dict[str, Any]:
         "faults": faults_known_to(request.user),
         "asleep": found.last_sweep_at is None or found.as_of - found.last_sweep_at > SWEPT_WITHIN,
         "tabs": [_tab(request, found, tab) for tab in Tab if found.counts.get(tab) is not None],
-        "shown": filters.shown_values(request.GET),
+        "shown": shown,
         "filtered": filters.is_filtered(request.GET),
         "unfiltered": f"?tab={found.tab}",
         "query": filters.kept_query(request.GET, cursor=None),

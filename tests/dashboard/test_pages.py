@@ -154,6 +154,18 @@ def test_an_unreadable_filter_is_a_clear_refusal(people: Cast, signed_in: SignIn
     assert b"This filter cannot be read" in answer.content
 
 
+@pytest.mark.parametrize("tenant", ["x" * 501, "%E2%80%8B", "%C2%85"], ids=["long", "invisible", "control"])
+@pytest.mark.parametrize(
+    "path",
+    ["/review/", "/deliveries/", "/ownership/", "/access/", "/agents/", "/policies/", "/providers/"],
+)
+def test_so_is_a_tenant_that_cannot_be_one(people: Cast, signed_in: SignIn, path: str, tenant: str) -> None:
+    answer = signed_in(people.admin).get(f"{path}?tenant={tenant}")
+    assert answer.status_code == 400
+    assert b"This filter cannot be read" in answer.content
+    assert f'href="{path}"' in answer.content.decode()
+
+
 @pytest.mark.parametrize(
     "query", ["?tenant=globex", "?tool=%3Cscript%3E", "?owner=stranger", "?q=%25", "?since=x"]
 )
