@@ -23,10 +23,11 @@ class NextStep:
 class StepFacts:
     """One item and its attempt as they stand at `now`.
 
-    `held`: never sent. `may_be_sent_again`: neither rejected nor cancelled. `evidence_only`: under the item's
-    reason even a receipt settles nothing. `approval_until`: an unused approval lasts until then.
-    `ledger_sends`: the next send needs no agent. `asked_until`: a look-up is under way, at most so long.
-    `unanswered`: look-ups in a row without an answer. Spans and counts of the attempt's own rule.
+    `held`: never sent. `may_be_sent_again`: neither rejected nor cancelled. `ever_held`: it, or what it
+    descends from, was: people see each send first. `evidence_only`: under the item's reason even a receipt
+    settles nothing. `approval_until`: an unused approval lasts until then. `ledger_sends`: the next send
+    needs no agent. `asked_until`: a look-up is under way, at most so long. `unanswered`: look-ups in a row
+    without an answer. Spans and counts of the attempt's own rule.
     """
 
     now: datetime
@@ -36,6 +37,7 @@ class StepFacts:
     due_at: datetime
     key_window: KeyWindow
     may_be_sent_again: bool = True
+    ever_held: bool = False
     evidence_only: bool = False
     approval_until: datetime | None = None
     ledger_sends: bool = False
@@ -89,8 +91,12 @@ def row_of(facts: StepFacts) -> Row:
     return next(row for row in ROWS if row.holds(facts))
 
 
-_FOUND_OR_NOT = "Found, it is settled; not found, the rule decides"
 _UNPROTECTED = "It stays here. A new send after that would be a second effect to the provider, no repetition."
+
+
+def _found_or_not(facts: StepFacts) -> str:
+    who = "a person" if facts.ever_held and facts.may_be_sent_again else "the rule"
+    return f"Found, it is settled; not found, {who} decides"
 
 
 def _may_be_sent(facts: StepFacts) -> str:
@@ -131,7 +137,7 @@ def _being_asked(facts: StepFacts) -> NextStep:
     return NextStep(
         "The provider is being asked; its answer is waited for",
         facts.asked_until,
-        f"{_FOUND_OR_NOT}; no answer, it is asked again. Nothing is sent before that.",
+        f"{_found_or_not(facts)}; no answer, it is asked again. Nothing is sent before that.",
     )
 
 
@@ -140,7 +146,7 @@ def _unanswered(facts: StepFacts) -> NextStep:
     return NextStep(
         f"Look-up again, the provider did not answer {often}{facts.due}",
         facts.next_check_at,
-        f"It is asked until it answers. {_FOUND_OR_NOT}. Nothing is sent before that.",
+        f"It is asked until it answers. {_found_or_not(facts)}. Nothing is sent before that.",
     )
 
 
@@ -148,7 +154,7 @@ def _looked_up(facts: StepFacts) -> NextStep:
     return NextStep(
         f"Look-up at the provider{facts.due}",
         facts.next_check_at,
-        f"{_FOUND_OR_NOT}; after {facts.max_checks} answers that decide nothing a person is asked. "
+        f"{_found_or_not(facts)}; after {facts.max_checks} answers that decide nothing a person is asked. "
         "Nothing is sent before that.",
     )
 

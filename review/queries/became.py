@@ -118,8 +118,11 @@ def _failed(attempt: Attempt, deciding: Sequence[Decision]) -> str:
 
 
 def _without_effect(attempt: Attempt, _deciding: Sequence[Decision]) -> str:
-    finder = "found by a look-up" if attempt.absent_by_lookup else "reported by its agent"
-    return f"{finder} not to have happened"
+    if attempt.absent_by_lookup:
+        return "found by a look-up not to have happened"
+    if not attempt.failure:  # neither a look-up nor a report is behind it
+        return "needs no answer: it only reads"
+    return "reported by its agent not to have happened"
 
 
 _CLOSED: Mapping[str, Callable[[Attempt, Sequence[Decision]], str]] = {
@@ -150,7 +153,8 @@ def _followed(case: Case, attempt: Attempt, closing: Closing, waits: str) -> lis
         return [*steps, f"rejected by {closing.by}"] if closing.how == State.INTENT_RECORDED else steps
     if last.state == State.INTENT_RECORDED:
         return [*steps, waits]
-    return [*steps, *_standing(last, said=last is attempt and last.is_final and closing.how == last.state)]
+    said = last is attempt and last.is_final and closing.how == last.state
+    return [*steps, *_standing(case, last, said=said)]
 
 
 def _following(case: Case, attempt: Attempt) -> Attempt | None:
@@ -165,7 +169,7 @@ def _corrected(attempt: Attempt) -> str:
     return f"other arguments as attempt {attempt.number}"
 
 
-def _standing(attempt: Attempt, *, said: bool) -> tuple[str, ...]:
+def _standing(case: Case, attempt: Attempt, *, said: bool) -> tuple[str, ...]:
     """Where an attempt stands. `said`: how it was closed says so already."""
     if attempt.state == State.OUTCOME_CONFIRMED:
         reference = attempt.result_ref or attempt.provider_request_id
@@ -178,7 +182,9 @@ def _standing(attempt: Attempt, *, said: bool) -> tuple[str, ...]:
     words = {
         State.DISPATCHED.value: "its outcome is not reported yet",
         State.UNKNOWN.value: "its outcome is being looked up",
-        State.FAILED_RETRYABLE.value: "may be sent again",
+        State.FAILED_RETRYABLE.value: (
+            "a person is asked before it is sent again" if case.ever_held(attempt) else "may be sent again"
+        ),
         State.FAILED.value: f"failed ({plain(attempt.failure)})",
         State.CANCELLED.value: "cancelled",
         State.SUPERSEDED.value: "replaced",

@@ -17,6 +17,7 @@ from ledger.policies import hiding_too, rule_as_shown, rule_of, rule_of_next_sen
 from ledger.queries.arguments import sentence_of
 from ledger.rules.authority import Reason
 from ledger.rules.masks import Veil, one_veil
+from ledger.rules.next_step import NextStep
 from ledger.rules.policy import Rule
 from ledger.rules.states import State
 from ledger.rules.vocabulary import ReviewReason
@@ -173,7 +174,7 @@ def _page(read: _Read) -> ItemPage:
         owner=owner_of(item, read.user.pk, read.now),
         claim=claim_of(item, read.user.pk, now),
         ledger_sends=_by_ledger(read),
-        next_step=next_step(item, read.rule, _approval_to_come(read), now, sends_by=_sends_by(read)),
+        next_step=_next_step(read),
         evidence=evidence_of(attempt, read.rule, veil, now),
         arguments=arguments_of(attempt, shown),
         then_now=then_now_rows(read.standpoint),
@@ -196,6 +197,17 @@ def _page(read: _Read) -> ItemPage:
         rights=read.entry.rights,
         as_of=now,
         lanes=lanes_of(operation, read.case.attempts, now),
+    )
+
+
+def _next_step(read: _Read) -> NextStep:
+    return next_step(
+        read.entry.item,
+        read.rule,
+        _approval_to_come(read),
+        read.now,
+        sends_by=_sends_by(read),
+        ever_held=read.case.ever_held(read.attempt),
     )
 
 

@@ -22,9 +22,11 @@ def next_step(
     now: datetime,
     *,
     sends_by: Rule | None = None,
+    ever_held: bool = False,
 ) -> NextStep:
     """The next automatic step about one item. `approval`: the one that waits to be used, if any. `sends_by`:
-    the rule of its next send, where that is known to be another one. No query where the item's operation and
+    the rule of its next send, where that is known to be another one. `ever_held`: it or what it descends from
+    is known to have been. No query where the item's operation and
     attempt are loaded."""
     attempt, own = item.attempt, rule or NO_RULE
     return step_of(
@@ -36,6 +38,7 @@ def next_step(
             due_at=item.due_at,
             key_window=key_window_of(attempt, own, now),
             may_be_sent_again=attempt.closed_to_sending_at is None and item.operation.cancelled_at is None,
+            ever_held=ever_held,
             evidence_only=ReviewReason(item.reason) in RECEIPT_IS_ONLY_EVIDENCE,
             approval_until=approval.expires_at if approval else None,
             ledger_sends=(sends_by or own).executor == "ledger",

@@ -184,6 +184,32 @@ class TestWhatBecameOfIt:
         assert self.headline(people, found) == "Found by a look-up → confirmed msg_7"
         assert self.headline(people, told) == "Reported by its agent → confirmed tkt_9"
 
+    def test_without_an_effect_it_is_said_who_found_so_and_what_follows(self, people: Cast) -> None:
+        tools = {**make.TOOLS, make.TICKET: {"effect": "read"}}
+        make.policy(people.tenant, by=people.admin, tools=tools)
+        absent, told, reads = (make.unknown(people.key, tool) for tool in (make.MAIL, make.MAIL, make.TICKET))
+        for _ in range(2):
+            make.waited(Attempt.objects.filter(pk=absent.pk))
+            make.looked_up(absent, LookedUpKind.ABSENT, canary_seen=True)
+        refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
+        make.reported(people.key, told, "failed", **refused)
+        make.looked_up(reads, LookedUpKind.NO_LOOKUP)
+        again = "not to have happened → may be sent again"
+        assert self.headline(people, absent) == f"Found by a look-up {again}"
+        assert self.headline(people, told) == f"Reported by its agent {again}"
+        assert self.headline(people, reads) == "Needs no answer: it only reads → may be sent again"
+
+    def test_of_what_was_held_a_person_is_asked_before_each_send(self, people: Cast) -> None:
+        held = make.held(people.key)
+        decisions.approve(people.approver, make.item_of(held).pk, why="go")
+        sent = make.reported(people.key, make.send(people.key, make.fresh(held)), "unknown")
+        follows = page_of(people.viewer, sent).next_step.if_nobody_acts
+        assert "not found, a person decides" in follows
+        refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
+        make.reported(people.key, sent, "failed", **refused)
+        asked = "Reported by its agent not to have happened → a person is asked before it is sent again"
+        assert self.headline(people, sent) == asked
+
     def test_corrected_arguments_lead_to_the_attempt_that_replaced_it(self, people: Cast) -> None:
         attempt = make.held(people.key)
         typed = '{"version": "2026.12"}'

@@ -149,6 +149,20 @@ def test_each_case(row: str, facts: StepFacts, what: str, at: datetime | None) -
     assert step.if_nobody_acts
 
 
+@pytest.mark.parametrize(
+    ("facts", "who"),
+    [
+        (UNKNOWN, "the rule"),
+        (replace(UNKNOWN, ever_held=True), "a person"),
+        (replace(UNKNOWN, ever_held=True, may_be_sent_again=False), "the rule"),
+    ],
+    ids=["never held", "held", "held and closed to sending"],
+)
+def test_who_decides_where_nothing_is_found(facts: StepFacts, who: str) -> None:
+    for asked in (facts, replace(facts, unanswered=1), replace(facts, asked_until=after(1))):
+        assert f"not found, {who} decides" in next_step(asked).if_nobody_acts
+
+
 MOMENTS = st.none() | st.integers(-300, 300).map(after)
 FACTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
@@ -157,6 +171,7 @@ FACTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "closed": st.booleans(),
         "evidence_only": st.booleans(),
         "may_be_sent_again": st.booleans(),
+        "ever_held": st.booleans(),
         "ledger_sends": st.booleans(),
         "due_at": st.integers(-300, 300).map(after),
         "approval_until": MOMENTS,
