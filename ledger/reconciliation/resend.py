@@ -55,8 +55,8 @@ SEND_S = 15.0
 """For one send. With the pass it ends before a worker's task is stopped; the lease may end it sooner."""
 LONGEST_WAIT_S = 0.5
 """For a provider's next turn; else others come first."""
-REST_S = 10
-"""How long nothing more is sent to a provider that was not there."""
+REST_S = 10.0
+"""How long nobody sends anything more through a provider that was not there."""
 CANNOT_SEND = "provider-cannot-send"
 
 
@@ -83,21 +83,21 @@ class _Way:
 
 @dataclass
 class _Pass:
-    """One pass: its name as a worker, and the providers that were not there."""
+    """One pass: its name as a worker, and for how long it puts off what."""
 
     worker_id: str
     report: SendReport
-    gone: set[int] = field(default_factory=set)
+    turns: SharedTurns = field(default_factory=SharedTurns)
     rests: dict[str, float] = field(default_factory=dict)
 
 
 def send_once(*, at_most: int = BATCH) -> SendReport:
-    """Send what is due, at most so many or for a few seconds. One that cannot be reached is tried once in a
-    pass, so that an outage costs the attempts that wait for it nothing. One that fails keeps no other
-    waiting."""
+    """Send what is due, at most so many or for a few seconds. A provider that cannot be reached is tried once
+    and then left alone by every pass for a while, so that an outage costs the attempts that wait for it
+    nothing, and those that wait for others little. One that fails keeps no other waiting."""
     this = _Pass(sender_id(), SendReport())
     ends_at = monotonic_s() + PASS_S
-    with shared(SharedTurns()):
+    with shared(this.turns):
         for attempt_id in due_sends(at_most=LOOKED_AT):
             if this.report.sent >= at_most or monotonic_s() >= ends_at:
                 this.report.more = True
@@ -120,7 +120,7 @@ def _try(this: _Pass, attempt_id: str) -> None:
         durable(lambda: keep_waiting(attempt_id=attempt_id, because=CANNOT_SEND))
         this.report.cannot_send += 1
         return
-    rest_s = REST_S if way.provider.pk in this.gone else way.adapter.wants_rest_s()
+    rest_s = max(this.turns.next_in_s(_sends_through(way.provider)), way.adapter.wants_rest_s())
     if rest_s > LONGEST_WAIT_S:
         this.rests[attempt_id] = math.ceil(rest_s)
     else:
@@ -213,7 +213,11 @@ def _note(this: _Pass, provider: Provider, answer: SendAnswer) -> None:
     kind = LookedUpKind.FOUND if answer.reachable else LookedUpKind.UNAVAILABLE
     note_answer(provider, kind, refused_credential=answer.refused_credential)
     if not answer.reachable or answer.refused_credential:
-        this.gone.add(provider.pk)
+        this.turns.hold(_sends_through(provider), REST_S)
+
+
+def _sends_through(provider: Provider) -> str:
+    return f"sends through provider {provider.pk}"
 
 
 def _read(attempt_id: str) -> Attempt:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from ledger.lifecycle import LeaveProblem, LeaveRefused
-from ledger.models import Attempt, Event, Provider
+from ledger.models import Attempt, Event, Provider, Turn
 from ledger.reconciliation import SendReport, resend, send_once
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
@@ -19,6 +21,7 @@ from tests.support.cast import Cast
 from tests.support.provider import ProviderProcess, asking, sending
 
 REFUND = make.REFUND
+SECOND = "refund.second"
 OWN = {
     "effect": "payment",
     "idempotent": True,
@@ -59,6 +62,24 @@ class Desk:
     def configure(self, **changed: Any) -> None:
         Provider.objects.filter(name="bank").update(config={**refunds(self.provider.url), **changed})
 
+    def add_second_provider(self) -> None:
+        """SECOND is sent through another provider, at the same address."""
+        rules = {REFUND: OWN, SECOND: {**OWN, "provider": "second"}}
+        make.policy(self.people.tenant, tools=rules)
+        Provider.objects.create(
+            tenant=self.people.tenant, name="second", adapter="http", config=refunds(self.provider.url)
+        )
+
+    @contextmanager
+    def nobody_listening(self) -> Iterator[None]:
+        """Inside, what is sent through the bank goes to a port at which nobody listens."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{taken.getsockname()[1]}/refunds"
+            self.configure(send={**self.send_part, "url": url})
+            yield
+        self.configure()
+
     @property
     def send_part(self) -> dict[str, Any]:
         part: dict[str, Any] = Provider.objects.get(name="bank").config["send"]
@@ -77,6 +98,7 @@ class Desk:
     def sends_what_waits(self) -> SendReport:
         """One pass after every back-off and every rest is over."""
         Attempt.objects.update(send_again_at=None)
+        Turn.objects.filter(name__startswith="sends through").delete()
         return send_once()
 
     def effects(self, attempt: Attempt) -> int:

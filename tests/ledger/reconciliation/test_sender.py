@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -15,7 +14,7 @@ from ledger.queries.invariants import findings
 from ledger.reconciliation import reconcile_once, resend, sweep_once
 from ledger.rules.directive import Directive
 from ledger.transactions import database_clock, durable, monotonic_s
-from tests.ledger.reconciliation.desk import REFUND, Desk, between, events, history
+from tests.ledger.reconciliation.desk import REFUND, SECOND, Desk, between, events, history
 from tests.support import make
 from tests.support.processes import wait_until
 
@@ -217,16 +216,12 @@ def test_a_hash_only_intent_is_held_when_the_ledger_is_to_send_it(desk: Desk) ->
 
 def test_where_nobody_listens_it_is_sent_again_under_the_same_key(desk: Desk) -> None:
     attempt = desk.posted()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        send = {**desk.send_part, "url": f"http://127.0.0.1:{taken.getsockname()[1]}/refunds"}
-        desk.configure(send=send)
+    with desk.nobody_listening():
         desk.sends()
     attempt = make.fresh(attempt)
     assert (attempt.state, attempt.failure) == ("FAILED_RETRYABLE", "not_connected")
     assert lifecycle.standing_of(attempt).directive is Directive.IN_FLIGHT
     assert desk.sends().sent == 0, "its back-off is not over"
-    desk.configure()
     desk.sends_what_waits()
     after = newest(attempt)
     assert (after.number, after.state, after.idempotency_key) == (
@@ -320,6 +315,23 @@ def test_an_outage_costs_one_attempt_a_pass(desk: Desk) -> None:
         *["OUTCOME_CONFIRMED"] * 3,
         "UNKNOWN",
     ]
+
+
+def test_an_outage_that_outlasts_a_pass_keeps_no_other_waiting(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A send that hangs takes the whole pass: the next one must not begin with the same provider."""
+    desk.add_second_provider()
+    gone, stood_still = [desk.posted() for _ in range(3)], [0.0]
+    other = make.recorded(desk.people.key, SECOND, args={"amount": 1, "currency": "EUR"})
+    monkeypatch.setattr(resend, "monotonic_s", lambda: monotonic_s() + stood_still[0])
+    between(monkeypatch, "sender.sent", lambda: stood_still.append(stood_still.pop() + 3600.0))
+    with desk.nobody_listening():
+        assert (desk.sends().sent, make.fresh(other).state) == (1, "INTENT_RECORDED")
+        report = desk.sends()
+    assert (report.sent, report.resting) == (1, 2)
+    assert make.fresh(other).state == "OUTCOME_CONFIRMED"
+    assert [make.fresh(one).state for one in gone] == ["FAILED_RETRYABLE", *["INTENT_RECORDED"] * 2]
 
 
 def test_a_provider_that_wants_to_be_left_alone_is(desk: Desk) -> None:
