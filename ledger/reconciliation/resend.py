@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+
+from django.db import InterfaceError, OperationalError, close_old_connections
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -44,7 +48,7 @@ from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.policy import Rule
 from ledger.rules.reports import ErrorClass, Reported
-from ledger.transactions import database_clock, durable, monotonic_s
+from ledger.transactions import Busy, database_clock, durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +61,9 @@ LONGEST_WAIT_S = 0.5
 """For a provider's next turn; else others come first."""
 REST_S = 10.0
 """How long nobody sends anything more through a provider that was not there."""
+RECORD_WITHIN_S = 10.0
+"""From here on an answer that cannot be recorded is given up; where the task's own end comes first, then."""
+RECORD_AGAIN_S = 0.2
 CANNOT_SEND = "provider-cannot-send"
 
 
@@ -179,9 +186,31 @@ def _lease_left_s(attempt: Attempt) -> float:
 
 
 def _record(this: _Pass, sent: Attempt, answer: SendAnswer) -> None:
+    """What the provider answered is known here alone: where it cannot be recorded, it is at least said."""
     report = _as_report(this.worker_id, answer)
-    state = durable(lambda: _record_one(sent.pk, report))
+    try:
+        state = _again_where_away(lambda: durable(lambda: _record_one(sent.pk, report)))
+    except Exception:
+        logger.error(  # noqa: TRY400  (the trace is logged by who catches it)
+            "The answer about %s is not recorded: %s, reference %r, request id %r",
+            *(sent.pk, answer.kind, answer.reference, answer.request_id),
+        )
+        raise
     this.report.outcomes[state] += 1
+
+
+def _again_where_away(record: Callable[[], str]) -> str:
+    """Record it, again for a while where the database was away, or the rows stayed locked: the same words
+    again are the same report."""
+    ends_at = monotonic_s() + RECORD_WITHIN_S
+    while True:
+        try:
+            return record()
+        except (Busy, OperationalError, InterfaceError):
+            if monotonic_s() >= ends_at:
+                raise
+            time.sleep(RECORD_AGAIN_S)
+            close_old_connections()
 
 
 def _record_one(attempt_id: str, report: OutcomeReport) -> str:

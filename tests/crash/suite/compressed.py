@@ -22,6 +22,7 @@ WAITS_S: Mapping[str, float | tuple[float, ...]] = {
     "ledger.rules.backoff:RESEND_FIRST_S": 0.05,  # 5 s: 100
     "ledger.rules.backoff:RESEND_MOST_S": 0.3,  # 600 s: 2,000
     "ledger.reconciliation.resend:REST_S": 0.1,  # 10 s: 100
+    "ledger.reconciliation.resend:RECORD_AGAIN_S": 0.02,  # 0.2 s: 10
     "ledger.lifecycle.leave:_ASK_AGAIN_AT_LEAST": 0.05,  # 2 s: 40
     "ledger.lifecycle.leave:_ASK_AGAIN_AT_MOST": 0.3,  # 120 s: 400
     "ledger.providers.pace:USUAL_HOLD_S": 0.05,  # 1 s: 20
@@ -41,6 +42,7 @@ LIMITS_S: Mapping[str, float] = {
     "ledger.reconciliation.claims:LOOK_UP_LEASE": 0.6,  # 30 s: 50
     "ledger.reconciliation.asking:LOOK_UP_S": 0.3,  # 15 s: 50
     "ledger.reconciliation.resend:SEND_S": 0.3,  # 15 s: 50
+    "ledger.reconciliation.resend:RECORD_WITHIN_S": 0.3,  # 10 s: 33
     "ledger.providers.pace:LONGEST_HOLD_S": 0.3,  # 30 s: 100
     "ledger.deliveries.claiming:LEASE": 0.4,  # 8 s: 20
     "ledger.deliveries.claiming:RENEWED_EVERY_S": 0.1,  # 2 s: 20
