@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from django.db.models import Exists, OuterRef
+
 from ledger.lifecycle import (
     end_approval,
     end_changed_votes,
@@ -92,7 +94,9 @@ def _votes_changed(now: datetime) -> list[str]:
 
 
 def _never_started(now: datetime, at_most: int) -> list[str]:
-    over = Attempt.objects.filter(start_by__lte=now)
+    """Those that are approved wait for the end of that; among these they would only stand before others."""
+    approved = Approval.objects.filter(attempt=OuterRef("pk"), used_at=None, voided_at=None)
+    over = Attempt.objects.filter(~Exists(approved), start_by__lte=now)
     return list(over.order_by("start_by").values_list("pk", flat=True)[:at_most])
 
 
