@@ -55,6 +55,7 @@ __all__ = [
 ]
 
 MOST_BYTES = 65_536
+PART_BYTES = 16_384
 IDLE_S = 30.0
 MOST_IDLE = 64
 NO_PORTS_OF_HTTP = frozenset(
@@ -327,7 +328,8 @@ class _CheckedDialling(httpcore.NetworkBackend):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A connection whose every step ends when the request's time does, however the answer drips in."""
+    """A connection whose every step ends when the request's time does, however the answer drips in, or the
+    body out: each part that is taken of what is written at once would have all the time again."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
@@ -336,7 +338,9 @@ class _TimedStream(httpcore.NetworkStream):
         return self._stream.read(max_bytes, remaining_s(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, remaining_s(timeout, httpcore.WriteTimeout))
+        for begin in range(0, len(buffer), PART_BYTES):
+            part = buffer[begin : begin + PART_BYTES]
+            self._stream.write(part, remaining_s(timeout, httpcore.WriteTimeout))
 
     def close(self) -> None:
         self._stream.close()

@@ -8,20 +8,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
 from ledger import http
-from ledger.http import NoAnswer
+from ledger.http import GuardedClient, NoAnswer
 from tests.ledger.test_http_hostile import ask, watched
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 @contextmanager
-def answering(speak: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Reads one request, and then does to the connection whatever the test says."""
+def answering(speak: Callable[[socket.socket], None], *, takes_bytes: int = 0) -> Iterator[str]:
+    """Reads one request, and then does to the connection whatever the test says. `takes_bytes`: so much waits
+    for it at most, where it is not 0."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        if takes_bytes:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, takes_bytes)
 
         def serve() -> None:
             with suppress(OSError):
@@ -153,3 +157,28 @@ def test_a_redirect_to_the_inside_is_only_an_answer(status: int) -> None:
         with answering(lambda connection: connection.sendall(moved.encode())) as url:
             assert ask(url, nets=("127.0.0.1/32",)).status == status
     assert seen == []
+
+
+def test_a_body_that_is_read_slowly_ends_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part of it is taken in time; all of them together are not."""
+    dial = socket.create_connection
+
+    def with_little_under_way(*address: Any, **options: Any) -> socket.socket:
+        line = dial(*address, **options)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)
+        return line
+
+    def sip(connection: socket.socket) -> None:
+        for _ in range(500):
+            time.sleep(0.02)
+            if not connection.recv(4_096):
+                return
+
+    monkeypatch.setattr(socket, "create_connection", with_little_under_way)
+    client = GuardedClient(LOOPBACK, total_s=0.5)
+    with answering(sip, takes_bytes=8_192) as url:
+        began = time.monotonic()
+        with pytest.raises(NoAnswer):
+            client.request("POST", url, headers={}, content=bytes(8_000_000), allow_http=True)
+        assert time.monotonic() - began < 5
+        client.close()
