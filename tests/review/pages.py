@@ -1,10 +1,12 @@
-"""The page of an attempt's question, and one button of it."""
+"""The page of an attempt's question, one button of it, and the list it stands on."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ledger.models import Attempt, User
 from ledger.rules.vocabulary import DecisionKind
-from review.queries import ActionView, ItemPage, item_page
+from review.queries import ActionView, ItemPage, QueueFilters, Tab, item_page, queue
 from tests.support import make
 
 
@@ -14,3 +16,8 @@ def page_of(user: User, attempt: Attempt) -> ItemPage:
 
 def action(page: ItemPage, kind: DecisionKind) -> ActionView:
     return next(action for action in page.actions if action.kind is kind)
+
+
+def seen(user: User, tab: Tab = Tab.ALL, **filters: Any) -> list[str]:
+    """The items a person finds on a list of the queue."""
+    return [row.item_id for row in queue(user, QueueFilters(tab=tab, **filters)).rows]

@@ -20,8 +20,8 @@ from review.queries import Tab
 from review.queries.ownership import ownership_page
 from review.queries.ownership_moves import dry_run, moves_by_rules
 from review.reach import Reach
+from tests.review.pages import seen
 from tests.review.teams import in_force, team
-from tests.review.test_queue import seen
 from tests.support import make
 from tests.support.cast import Cast
 
