@@ -126,7 +126,7 @@ def _is_plainly_received(delivery: Delivery, ended: Ended) -> bool:
 def _record(delivery: Delivery, ended: Ended, now: datetime) -> None:
     """A sender that lost its lease only adds what it saw; but a receipt is a fact, whoever brings it."""
     if _holds_the_lease(delivery, ended):
-        _follow(delivery, ended.posted, now)
+        _follow(delivery, ended, now)
     elif is_acknowledgement(ended.posted.end, explicit=delivery.destination.ack == "explicit"):
         acknowledge(delivery, actor=SENDER, now=now)
 
@@ -143,9 +143,9 @@ def _note_health(ends: Iterable[Ended], deliveries: Mapping[str, Delivery], now:
             health.note(delivery.destination, ended.posted.end, now=now)
 
 
-def _follow(delivery: Delivery, posted: Posted, now: datetime) -> None:
+def _follow(delivery: Delivery, ended: Ended, now: datetime) -> None:
+    posted, facts = ended.posted, _facts(delivery, ended.claim)
     asked_s = retry_after_s(posted.answer_headers.get("retry-after", ""), now)
-    facts = _facts(delivery)
     follows = after_try(facts, posted.end, retry_after_s=asked_s, roll=random.random())  # noqa: S311
     delivery.last_end, delivery.lease_until = posted.end, None
     if facts.tries:  # else a person asked for a further try while this one was under way
@@ -156,12 +156,13 @@ def _follow(delivery: Delivery, posted: Posted, now: datetime) -> None:
     delivery.save(update_fields=["last_end", "lease_until", "next_at", "held_at", "tries_before"])
 
 
-def _facts(delivery: Delivery) -> TryFacts:
+def _facts(delivery: Delivery, claim: Claim) -> TryFacts:
     explicit = delivery.destination.ack == "explicit"
     return TryFacts(
         state=DeliveryState(delivery.state),
         tries=delivery.tries - delivery.tries_before,
         ack_deadline_s=delivery.destination.ack_deadline_s if explicit else None,
+        replay=claim.replay,
     )
 
 

@@ -66,11 +66,13 @@ class PauseReason(StrEnum):
 @dataclass(frozen=True)
 class TryFacts:
     """What the end of a try is judged by. `tries` counts this one, since a person last had it redelivered (0:
-    they did while it was under way); `ack_deadline_s` is None where a 2xx is the acknowledgement."""
+    they did while it was under way); `ack_deadline_s` is None where a 2xx is the acknowledgement; `replay`: a
+    person asked for it after the delivery had ended."""
 
     state: DeliveryState
     tries: int
     ack_deadline_s: float | None
+    replay: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,16 +98,17 @@ def end_of(status: int) -> TryEnd:
 
 
 def after_try(facts: TryFacts, end: TryEnd, *, retry_after_s: float | None, roll: float) -> Follows:
-    """The first row that holds decides. One that was ACKED meanwhile stays so, and its further tries are
-    copies; one that a person gave up meanwhile stays a dead letter, unless this try is its receipt."""
+    """The first row that holds decides. One that was ACKED meanwhile stays so, and only a copy that a person
+    asked for is still sent; one that a person gave up meanwhile stays a dead letter, unless this try is its
+    receipt."""
     if is_acknowledgement(end, explicit=facts.ack_deadline_s is not None):
         return Follows(DeliveryState.ACKED, acknowledged=True)
     if facts.state is DeliveryState.DEAD_LETTERED:
         return Follows(facts.state)
+    if facts.state is DeliveryState.ACKED and not (end is TryEnd.NOT_SENT and facts.replay):
+        return Follows(facts.state)
     if end is TryEnd.NOT_SENT:
         return Follows(facts.state, wait_s=NOT_SENT_WAIT_S * (0.5 + roll / 2))
-    if facts.state is DeliveryState.ACKED:
-        return Follows(facts.state)
     if end is TryEnd.BLOCKED:
         return Follows(DeliveryState.DEAD_LETTERED, dead_reason=DeadReason.BLOCKED_ADDRESS)
     if end is TryEnd.RECEIVED:

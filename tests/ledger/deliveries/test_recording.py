@@ -239,6 +239,31 @@ def test_an_ack_before_the_try_ended_or_began(people: Cast, asking: Destination)
     all_is_well()
 
 
+def test_acknowledged_while_a_retry_could_not_be_sent_it_is_not_sent_again(
+    people: Cast, asking: Destination
+) -> None:
+    (delivery,) = told(people)
+    assert tried(TryEnd.RECEIVED) == "SENT"
+    make_due()
+    (claim,) = claimed()
+    ack(people, delivery)
+    assert ended(claim, TryEnd.NOT_SENT, detail="no secret") == "ACKED"
+    delivery.refresh_from_db()
+    assert (delivery.next_at, delivery.held_at) == (None, None)
+    all_is_well()
+
+
+def test_a_copy_that_a_person_asked_for_is_sent_once_it_can_be(people: Cast, books: Destination) -> None:
+    (delivery,) = told(people)
+    tried(TryEnd.RECEIVED)
+    redelivered(people, delivery)
+    assert tried(TryEnd.NOT_SENT, detail="no secret") == "ACKED"
+    assert tried(TryEnd.RECEIVED) == "ACKED"
+    make_due()
+    assert claimed() == []
+    all_is_well()
+
+
 def test_an_ack_frees_no_place_while_the_try_is_under_way(people: Cast) -> None:
     destination(people, URL, ack="explicit", most_at_once=1)
     told(people, 2)

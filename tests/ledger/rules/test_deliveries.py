@@ -33,8 +33,13 @@ ENDS = st.sampled_from(list(TryEnd))
 ROLLS = st.floats(0, 1, exclude_max=True)
 
 
-def facts(state: DeliveryState = DeliveryState.PENDING, tries: int = 1, ack: float | None = None) -> TryFacts:
-    return TryFacts(state=state, tries=tries, ack_deadline_s=ack)
+def facts(
+    state: DeliveryState = DeliveryState.PENDING,
+    tries: int = 1,
+    ack: float | None = None,
+    replay: bool = False,
+) -> TryFacts:
+    return TryFacts(state=state, tries=tries, ack_deadline_s=ack, replay=replay)
 
 
 @pytest.mark.parametrize(
@@ -59,14 +64,15 @@ def test_only_2xx_is_receipt(status: int, end: TryEnd) -> None:
     assert end_of(status) is end
 
 
-@given(end=ENDS, tries=st.integers(0, MOST_TRIES), roll=ROLLS)
-def test_acked_stays_acked_and_gets_a_further_try_only_where_none_was_made(
-    end: TryEnd, tries: int, roll: float
+@given(end=ENDS, tries=st.integers(0, MOST_TRIES), roll=ROLLS, replay=st.booleans())
+def test_acked_stays_acked_and_gets_a_further_try_only_where_the_copy_a_person_asked_for_was_not_sent(
+    end: TryEnd, tries: int, roll: float, replay: bool
 ) -> None:
-    follows = after_try(facts(DeliveryState.ACKED, tries), end, retry_after_s=None, roll=roll)
+    known = facts(DeliveryState.ACKED, tries, replay=replay)
+    follows = after_try(known, end, retry_after_s=None, roll=roll)
     assert follows.state is DeliveryState.ACKED
     assert follows.acknowledged is (end is TryEnd.RECEIVED)
-    assert (follows.wait_s is not None) is (end is TryEnd.NOT_SENT)
+    assert (follows.wait_s is not None) is (end is TryEnd.NOT_SENT and replay)
 
 
 @given(end=ENDS, tries=st.integers(0, 2 * MOST_TRIES), roll=ROLLS)
