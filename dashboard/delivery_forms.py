@@ -10,6 +10,7 @@ from django.utils.dateparse import parse_datetime
 from dashboard.filters import tenant_options
 from dashboard.forms import DecisionForm, line_input, textarea
 from ledger.rules.names import LONGEST_NAME, LONGEST_URL
+from ledger.transactions import database_clock
 from review.destinations import Wanted
 from review.queries import TenantView
 from review.queries.delivery_words import ACK_WORDS
@@ -36,7 +37,7 @@ class FreezeForm(DecisionForm):
             until = parse_datetime(self.cleaned_data["until"])
         except ValueError:
             until = None
-        if until is None or until.tzinfo is None:
+        if until is None or until.tzinfo is None or until > database_clock():
             raise forms.ValidationError("The count on this page is not readable: open the page again.")
         return until
 

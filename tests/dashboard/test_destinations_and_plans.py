@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 
 from ledger import deliveries as ledger_deliveries
 from ledger import http
 from ledger.events import Actor
-from ledger.models import Destination, DestinationSecret
+from ledger.models import Destination, DestinationSecret, RedeliveryPlan
 from ledger.rules.deliveries import TryEnd
 from ledger.transactions import database_clock
 from review import destinations
@@ -73,6 +74,20 @@ def test_an_empty_filter_and_an_empty_plan_are_refused(
     assert client.post(path, typed).status_code == 409
     for wrong in ({"rate_per_s": "0"}, {"rate_per_s": "nan"}, {"until": "yesterday"}, {"why": ""}):
         assert client.post(path, {**typed, **wrong}).status_code == 422, wrong
+
+
+def test_a_plan_freezes_nothing_of_a_time_that_no_page_could_have_shown(
+    people: Cast, destination: Destination, signed_in: SignIn
+) -> None:
+    told.dead(make.confirmed(people.key), people.operator)
+    client, path = signed_in(people.operator), f"/dead-letters/redeliver/?destination={destination.pk}"
+    typed = {"why": "back", "rate_per_s": "5"}
+    later = (database_clock() + timedelta(minutes=1)).isoformat()
+    for until in ("9999-12-31T23:59:59-14:00", later):
+        answer = client.post(path, {**typed, "until": until})
+        assert (answer.status_code, b"open the page again" in answer.content) == (422, True), until
+    assert client.post(path, {**typed, "until": "0001-01-01T00:00:00+14:00"}).status_code == 409
+    assert not RedeliveryPlan.objects.exists()
 
 
 def test_the_lines_of_a_plan_go_on_over_pages(
