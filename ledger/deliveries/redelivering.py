@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from ledger.approvals import may_decide
@@ -18,7 +19,7 @@ from ledger.transactions import Busy, database_clock, durable, require_transacti
 logger = logging.getLogger(__name__)
 
 MOST_IN_A_PLAN = 10_000
-STEP = 100
+MOST_PLANS = 100
 RATES_PER_S = (0.001, 1_000.0)
 
 
@@ -91,24 +92,26 @@ def cancel_plan(*, plan: RedeliveryPlan, by: User | None) -> bool:
     return bool(row.update(cancelled_at=database_clock(), cancelled_by=by, next_at=None))
 
 
-def run_plans() -> int:
-    """What is due of every plan, at most a step of each. Returns how many deliveries were made due."""
+def run_plans() -> Iterator[int]:
+    """One line a step, whose time has come: the plans take turns, which waited longest first. 1 where it made
+    a delivery due."""
     due = RedeliveryPlan.objects.filter(next_at__lte=database_clock()).order_by("next_at")
-    return sum(_run(plan_id) for plan_id in due.values_list("pk", flat=True)[:STEP])
+    waiting = deque(due.values_list("pk", flat=True)[:MOST_PLANS])
+    while waiting:
+        plan_id = waiting.popleft()
+        sent = _run(plan_id)
+        if sent is not None:
+            waiting.append(plan_id)
+        yield int(bool(sent))
 
 
-def _run(plan_id: str) -> int:
-    made_due = 0
-    for _ in range(STEP):
-        try:
-            done = durable(lambda: _next_line(plan_id))
-        except Busy:
-            logger.warning("Plan %s waits for a busy operation", plan_id)
-            break
-        if done is None:
-            break
-        made_due += done
-    return made_due
+def _run(plan_id: str) -> bool | None:
+    """None where it has no further line for now."""
+    try:
+        return durable(lambda: _next_line(plan_id))
+    except Busy:
+        logger.warning("Plan %s waits for a busy operation", plan_id)
+        return None
 
 
 def _next_line(plan_id: str) -> bool | None:
@@ -135,7 +138,7 @@ def _next_line(plan_id: str) -> bool | None:
 
 
 def _send_line(plan: RedeliveryPlan, line: PlannedRedelivery, now: datetime) -> bool:
-    delivery = locked_delivery(line.delivery_id, line.delivery.operation_id)
+    delivery = locked_delivery(line.delivery_id, line.delivery.operation_id, waits=False)
     line.done_at = now
     if delivery.state == DeliveryState.DEAD_LETTERED:
         send_again(delivery, actor=operator_actor(plan.by), now=now, why=plan.why, plan_id=plan.pk)

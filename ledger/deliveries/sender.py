@@ -1,11 +1,12 @@
 """Send due deliveries: the process is kept busy, however many destinations are slow or hang.
 
-1. As many are claimed as there are places; each destination has its own limit besides. A try that waits long
+1. A part of what time, pauses and plans have to change is done, however much there is.
+2. As many are claimed as there are places; each destination has its own limit besides. A try that waits long
    for its consumer gives its place to another: waiting costs nothing but a thread.
-2. Each is signed and posted once, outside any transaction.
-3. How the tries ended is recorded by one thread, many to a transaction.
+3. Each is signed and posted once, outside any transaction.
+4. How the tries ended is recorded by one thread, many to a transaction.
 
-While a try goes on its lease is renewed. Killed after 1 or 2, the lease runs out and it is sent again under
+While a try goes on its lease is renewed. Killed after 2 or 3, the lease runs out and it is sent again under
 the same webhook id.
 """
 
@@ -16,13 +17,14 @@ import os
 import queue
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from django.db import DatabaseError, close_old_connections, connection
 
 from ledger.deliveries.claiming import RENEWED_EVERY_S, Claim, claim_due, renew
-from ledger.deliveries.holding import STEP, end_unacknowledged, follow_pauses
+from ledger.deliveries.holding import end_unacknowledged, follow_pauses
 from ledger.deliveries.posting import Posted, post
 from ledger.deliveries.recording import Ended, record_ends
 from ledger.deliveries.redelivering import run_plans
@@ -42,6 +44,8 @@ MOST_UNDER_WAY = 128
 """As many destinations, by the places each has, may hang at once before they delay another."""
 SLOW_AFTER_S = 1.0
 PASS_S = 3.0
+PREPARE_S, PREPARE_STEPS = 0.2, 100
+"""What each of time, pauses and plans may take of a pass before it sends; the next pass goes on with them."""
 LONGEST_LOOK_S = 0.2
 RECORDED_AT_ONCE = 32
 
@@ -216,8 +220,8 @@ def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport
     """Send what is due for a few seconds. With `drain` it returns when all it began is recorded; without, a
     slow consumer's answer is recorded by this process later."""
     sender, report = this_process(), DeliverReport()
-    report.not_acknowledged = end_unacknowledged()
-    report.moved = _follow_pauses() + run_plans()
+    report.not_acknowledged = _some(end_unacknowledged(), report)
+    report.moved = _some(follow_pauses(), report) + _some(run_plans(), report)
     ends_at = monotonic_s() + pass_s
     while _claim_and_start(sender, report):
         if monotonic_s() >= ends_at:
@@ -230,13 +234,15 @@ def deliver_once(*, pass_s: float = PASS_S, drain: bool = True) -> DeliverReport
     return report
 
 
-def _follow_pauses() -> int:
-    moved = follow_pauses()
-    total = moved
-    while moved >= STEP:
-        moved = follow_pauses()
-        total += moved
-    return total
+def _some(steps: Iterator[int], report: DeliverReport) -> int:
+    """As many of these as a pass makes before it sends: what is due to others does not wait for all."""
+    ends_at, changed = monotonic_s() + PREPARE_S, 0
+    for made, of_step in enumerate(steps, 1):
+        changed += of_step
+        if made >= PREPARE_STEPS or monotonic_s() >= ends_at:
+            report.more = True
+            break
+    return changed
 
 
 def _claim_and_start(sender: Sender, report: DeliverReport) -> bool:

@@ -39,7 +39,8 @@ def replay_all(scene: Scene) -> None:
             chosen_by={"state": "DEAD_LETTERED"},
         )
     )
-    deliver_once(pass_s=20)
+    while deliver_once(pass_s=20).more:
+        pass
 
 
 def given_up(scene: Scene, delivery: Delivery) -> None:

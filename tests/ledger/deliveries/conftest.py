@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.deliveries import claiming
+from ledger.deliveries import claiming, sender
 from tests.support.cast import Cast, cast
 
 
@@ -19,3 +19,9 @@ def people() -> Cast:
 def long_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test claims stays claimed for as long as it takes on a busy machine."""
     monkeypatch.setattr(claiming, "LEASE", timedelta(seconds=120))
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a busy machine cut short what a pass does before it sends; only the count of steps does."""
+    monkeypatch.setattr(sender, "PREPARE_S", 60.0)

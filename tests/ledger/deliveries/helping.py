@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from ledger.deliveries import add_destination, redeliver
+from ledger.deliveries import add_destination, give_up, redeliver
 from ledger.deliveries.claiming import Claim, claim_due
 from ledger.deliveries.posting import Posted
 from ledger.deliveries.recording import Ended, record_ends
@@ -65,6 +65,14 @@ def told(people: Cast, count: int = 1) -> list[Delivery]:
     attempts = [make.confirmed(people.key, make.TICKET) for _ in range(count)]
     operations = [attempt.operation_id for attempt in attempts]
     return list(Delivery.objects.filter(operation__in=operations).order_by("pk"))
+
+
+def dead(people: Cast, count: int) -> list[Delivery]:
+    """So many deliveries that a person gave up."""
+    deliveries = told(people, count)
+    for delivery in deliveries:
+        durable(lambda pk=delivery.pk: give_up(delivery_id=pk, by=people.operator, why="down"))  # type: ignore[misc]
+    return deliveries
 
 
 def claimed(at_most: int = 1) -> list[Claim]:

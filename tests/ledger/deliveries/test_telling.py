@@ -160,7 +160,6 @@ def test_a_paused_destination_is_held_from_the_start_and_released_in_steps(
     people: Cast, consumer: ConsumerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ledger.deliveries.holding.STEP", 2)
-    monkeypatch.setattr("ledger.deliveries.sender.STEP", 2)
     books, _ = destination(people, consumer)
     waiting = told(people, 2)
     durable(lambda: pause(books, PauseReason.PERSON, actor=SYSTEM, now=database_clock(), why="moving house"))
