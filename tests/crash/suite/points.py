@@ -59,6 +59,7 @@ TRANSACTIONS: Mapping[str, str] = {
     "ledger.reconciliation.runner._Pass._apply_one": "reconciler.apply",
     "ledger.reconciliation.runner._Pass._apply_plain": "reconciler.apply",
     "ledger.reconciliation.health.note_answer": "reconciler.health",
+    "ledger.reconciliation.health._make_all_due": "reconciler.health",
     "ledger.reconciliation.apart.unless_locked": "sweep",
     "ledger.reconciliation.due_sends.put_off": "sender.put_off",
     "ledger.reconciliation.resend._try": "sender.cannot",

@@ -8,7 +8,7 @@ import pytest
 
 from ledger import lifecycle
 from ledger.models import Attempt, Provider
-from ledger.reconciliation import resend
+from ledger.reconciliation import health, resend
 from ledger.reconciliation.claims import AWAY_AFTER, LOOK_UP_LEASE, claim_in, due_lanes
 from ledger.reconciliation.health import note_answer
 from ledger.reconciliation.turns import SharedTurns
@@ -108,6 +108,27 @@ def test_the_first_readable_answer_makes_all_due(people: Cast) -> None:
     assert all(make.fresh(attempt).next_check_at != later for attempt in attempts)
     assert make.fresh(other).next_check_at == later
     assert (bank().unavailable_since, bank().probe_at, bank().failures) == (None, None, 0)
+
+
+def test_what_is_due_already_keeps_its_order(people: Cast) -> None:
+    attempts = [make.unknown(people.key, make.REFUND) for _ in range(3)]
+    before = [make.fresh(attempt).next_check_at for attempt in attempts]
+    away()
+    note_answer(bank(), LookedUpKind.ABSENT)
+    assert [make.fresh(attempt).next_check_at for attempt in attempts] == before
+
+
+def test_they_are_made_due_in_small_steps(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is beyond the limit comes at its own time."""
+    monkeypatch.setattr(health, "STEP", 2)
+    monkeypatch.setattr(health, "MOST_STEPS", 2)
+    for _ in range(5):
+        make.unknown(people.key, make.REFUND)
+    later = database_clock() + timedelta(hours=1)
+    Attempt.objects.update(next_check_at=later)
+    away()
+    note_answer(bank(), LookedUpKind.ABSENT)
+    assert Attempt.objects.filter(next_check_at=later).count() == 1
 
 
 @pytest.mark.parametrize("kind", [LookedUpKind.NO_LOOKUP, LookedUpKind.ADAPTER_FAILED])

@@ -23,7 +23,7 @@ from ledger.models import Attempt, LookUp, Provider
 from ledger.providers import pace
 from ledger.providers.reading import NotNow, Reader
 from ledger.queries.invariants import findings
-from ledger.reconciliation import reconcile_once, runner
+from ledger.reconciliation import health, reconcile_once, runner
 from ledger.reconciliation.claims import AWAY_AFTER, LOOK_UP_LEASE, Lane
 from ledger.reconciliation.places import PLACES_OF_A_LANE, SLOW_AFTER_S, Places
 from ledger.reconciliation.turns import SharedTurns
@@ -168,6 +168,24 @@ def test_one_that_is_away_is_asked_by_one_at_a_time(office: Office) -> None:
     passes()
     assert len(office.lines["a"].requests) == AWAY_AFTER
     assert (office.states("a"), office.states("b")) == ({State.UNKNOWN}, {State.OUTCOME_CONFIRMED})
+
+
+def test_answers_are_applied_where_the_others_cannot_be_made_due(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the provider would stay away for ever, and be asked the same again and again."""
+    office.lost("a", 3)
+    office.lost("b", 3)
+    Provider.objects.filter(name="a").update(failures=AWAY_AFTER, unavailable_since=database_clock())
+
+    def times_out(_: object) -> None:
+        raise OperationalError("canceling statement due to statement timeout")
+
+    monkeypatch.setattr(health, "lanes_of", times_out)
+    passes()
+    back = Provider.objects.get(name="a")
+    assert (back.failures, back.unavailable_since, back.last_answer_at is None) == (0, None, False)
+    assert [office.states(name) for name in "ab"] == [{State.OUTCOME_CONFIRMED}] * 2
 
 
 def test_a_killed_pass_leaves_leases_that_end(office: Office) -> None:
