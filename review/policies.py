@@ -6,23 +6,25 @@ Each raises `NotVisible`, `NotPermitted` and `PolicyRefused` (the message is wri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from ledger.access import note_access
 from ledger.approvals import standing_votes
-from ledger.models import Attempt, ReviewItem, Tenant, User, Vote
+from ledger.models import Attempt, ReviewItem, Tenant, User
 from ledger.policies import current_snapshot, policy_of, publish_policy
 from ledger.rules.canonical import MalformedJson, canonical_bytes, content_hash, read_json
 from ledger.rules.policy import Policy, PolicyInvalid, parse_policy
+from ledger.rules.states import State
 from ledger.rules.vocabulary import AccessChangeKind
 from review.access import as_administrator
 from review.door import enter_tenant, require_administrator
 
 NO_POLICY = Policy()
+_HELD = Q(attempt__state=State.MANUAL_REVIEW, attempt__dispatched_at=None, attempt__maybe_sent=False)
+"""An item whose attempt `is_held`."""
 
 
 class PolicyRefused(Exception):
@@ -43,6 +45,14 @@ class ToolChange:
     held: int
     unsent: int
     sent: int
+
+
+@dataclass(frozen=True)
+class Yes:
+    """Of one tool: votes of rounds under way, and approvals that wait to be used."""
+
+    votes: int
+    approvals: int
 
 
 @dataclass(frozen=True)
@@ -106,44 +116,48 @@ def _read(typed: str) -> dict[str, Any]:
 
 
 def _changed_tools(tenant: Tenant, before: Policy, after: Policy) -> tuple[ToolChange, ...]:
-    """The tools with open work whose rule would not be what it is in force now; by name."""
-    at_desk, waiting = _open_work(tenant)
-    held = Counter(attempt.tool for attempt in at_desk if attempt.is_held)
-    sent = Counter(attempt.tool for attempt in at_desk if not attempt.is_held)
-    unsent = Counter(attempt.tool for attempt in waiting)
-    votes = list(_votes_on([*at_desk, *waiting]))
+    """The tools with open work whose rule would not be what it is in force now; by name. Counted where it is
+    stored, for there may be very much."""
+    items = ReviewItem.objects.filter(tenant=tenant, closed_at=None)
+    waiting = Attempt.objects.filter(tenant=tenant, start_by__isnull=False)
+    held = _by_tool(items.filter(_HELD), "attempt__tool")
+    sent = _by_tool(items.exclude(_HELD), "attempt__tool")
+    unsent = _by_tool(waiting, "tool")
+    yeses = _yeses(items.values("attempt").union(waiting.values("pk")))
     tools = sorted(tool for tool in {*held, *sent, *unsent} if _hash(before, tool) != _hash(after, tool))
     return tuple(
-        _tool_change(tool, after, votes, held=held[tool], unsent=unsent[tool], sent=sent[tool])
+        _tool_change(tool, after, yeses.get(tool), held=held[tool], unsent=unsent[tool], sent=sent[tool])
         for tool in tools
     )
 
 
 def _tool_change(
-    tool: str, after: Policy, votes: Iterable[Vote], *, held: int, unsent: int, sent: int
+    tool: str, after: Policy, yes: Yes | None, *, held: int, unsent: int, sent: int
 ) -> ToolChange:
-    rule, of_tool = after.rule_for(tool), [vote for vote in votes if vote.attempt.tool == tool]
+    rule = after.rule_for(tool)
     return ToolChange(
         tool=tool,
         refused=rule is None,
         wants_review=rule is not None and rule.review == "always",
-        votes=sum(vote.approval is None for vote in of_tool),
-        approvals=len({vote.approval.pk for vote in of_tool if vote.approval is not None}),
+        votes=yes.votes if yes else 0,
+        approvals=yes.approvals if yes else 0,
         held=held,
         unsent=unsent,
         sent=sent,
     )
 
 
-def _open_work(tenant: Tenant) -> tuple[list[Attempt], list[Attempt]]:
-    """The attempts with an open item, and those that wait for their agent."""
-    items = ReviewItem.objects.filter(tenant=tenant, closed_at=None).select_related("attempt")
-    waiting = Attempt.objects.filter(tenant=tenant, start_by__isnull=False)
-    return [item.attempt for item in items], list(waiting)
+def _by_tool(work: QuerySet[Any], tool: str) -> Counter[str]:
+    return Counter(dict(work.order_by().values_list(tool).annotate(Count("pk"))))
 
 
-def _votes_on(attempts: list[Attempt]) -> QuerySet[Vote]:
-    return standing_votes().filter(attempt__in=attempts).select_related("attempt", "approval")
+def _yeses(attempts: QuerySet[Any]) -> dict[str, Yes]:
+    """By tool."""
+    votes = standing_votes().filter(attempt__in=attempts).order_by().values_list("attempt__tool")
+    counted = votes.annotate(
+        votes=Count("pk", filter=Q(approval=None)), approvals=Count("approval", distinct=True)
+    )
+    return {tool: Yes(votes, approvals) for tool, votes, approvals in counted}
 
 
 def _hash(policy: Policy, tool: str) -> str | None:

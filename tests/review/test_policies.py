@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from ledger.lifecycle import LeaveRefused
 from ledger.models import AccessChange, PolicySnapshot, User
@@ -85,6 +87,28 @@ def test_open_votes_are_counted(people: Cast) -> None:
     decisions.approve(people.approver, make.item_of(held).pk, why="go")
     (change,) = policies.dry_run(people.admin, "acme", typed=document(refund_create={"approvals": 3})).tools
     assert (change.votes, change.approvals) == (1, 0)
+
+
+def test_open_work_is_counted_and_not_loaded(people: Cast) -> None:
+    """However much there is, and however large its arguments."""
+    counts = []
+    for _ in range(2):
+        for _ in range(2):
+            approved, voted = make.held(people.key), make.variant_in_review(people.key)
+            for attempt in (approved, voted):
+                decisions.approve(people.approver, make.item_of(attempt).pk, why="go")
+            make.held(people.key)
+            make.for_a_person(people.key)
+        typed = document(deploy_run={"approvals": 2}, refund_create={"approvals": 3}, ticket_open=None)
+        with CaptureQueriesContext(connection) as queries:
+            tools = {tool.tool: tool for tool in policies.dry_run(people.admin, "acme", typed=typed).tools}
+        assert not [sql["sql"] for sql in queries if '"ledger_attempt"."args"' in sql["sql"]]
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    deploy, refund, ticket = tools[make.DEPLOY], tools[make.REFUND], tools[make.TICKET]
+    assert (deploy.approvals, deploy.votes, deploy.held, deploy.unsent) == (4, 0, 4, 4)
+    assert (refund.approvals, refund.votes) == (0, 4)
+    assert (ticket.sent, ticket.held, ticket.unsent) == (4, 0, 0)
 
 
 def test_whoever_publishes_does_not_approve_under_it(people: Cast) -> None:
