@@ -7,12 +7,20 @@ from datetime import timedelta
 import pytest
 
 from ledger.deliveries import claiming, sender
+from ledger.models import Destination
+from tests.ledger.deliveries.helping import URL, destination
 from tests.support.cast import Cast, cast
 
 
 @pytest.fixture
 def people() -> Cast:
     return cast()
+
+
+@pytest.fixture
+def books(people: Cast) -> Destination:
+    """A consumer whose 2xx is its acknowledgement."""
+    return destination(people, URL)[0]
 
 
 @pytest.fixture(autouse=True)

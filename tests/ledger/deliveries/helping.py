@@ -20,6 +20,8 @@ from tests.support import make
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
 
+URL = "https://books.example/"
+
 
 def destination(
     people: Cast,

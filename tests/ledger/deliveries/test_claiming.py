@@ -21,15 +21,13 @@ from ledger.deliveries.claiming import DESTINATIONS_AT_ONCE, _claim, claim_due, 
 from ledger.models import Delivery, DeliveryTry, Destination
 from ledger.rules.deliveries import TryEnd
 from ledger.transactions import database_clock
-from tests.ledger.deliveries.helping import all_is_well, claimed, destination, ended, more_waiting, told
+from tests.ledger.deliveries.helping import URL, all_is_well, claimed, destination, ended, more_waiting, told
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
 from tests.support.processes import wait_until
 from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-URL = "https://books.example/"
 
 
 def test_many_deliverers_at_once_take_each_row_once_and_keep_to_the_places(people: Cast) -> None:
@@ -242,11 +240,6 @@ def test_an_answer_with_what_the_database_cannot_keep_is_recorded(people: Cast, 
     kept = DeliveryTry.objects.get()
     assert kept.answer_head is not None
     assert (len(bytes(kept.answer_head)), kept.answer_cut, kept.ended_as) == (4_096, True, "unavailable")
-
-
-@pytest.fixture
-def books(people: Cast) -> Destination:
-    return destination(people, URL)[0]
 
 
 def test_a_lease_is_renewed_while_its_try_goes_on_and_no_longer(
