@@ -19,7 +19,7 @@ from django.apps import apps
 from django.db.models import F, Q
 
 from ledger.access import Grant
-from ledger.models import Agent, Attempt, Event, Provider, User
+from ledger.models import Agent, Attempt, Event, Provider, Turn, User
 from ledger.models.base import TenantRow
 from ledger.reconciliation import reconcile_once, send_once, sweep_once
 from ledger.rules.keys import correlation_id
@@ -214,6 +214,7 @@ class Scene:
         mine.filter(send_again_at__isnull=False).update(send_again_at=F("send_again_at") - span)
         mine.filter(state=State.UNKNOWN).update(next_check_at=database_clock())
         Provider.objects.filter(probe_at__isnull=False).update(probe_at=database_clock())
+        Turn.objects.update(free_at=F("free_at") - span)
 
     def recover(self) -> int:
         """One pass of everything that recovers by itself; how much it did."""

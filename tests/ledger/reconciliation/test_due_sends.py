@@ -84,7 +84,7 @@ def test_what_is_over_costs_a_pass_nothing(desk: Desk, waiting: list[Attempt]) -
         found = scans((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"])
         assert found
         assert "Seq Scan" not in {scan["Node Type"] for scan in found}, sql
-        assert sum(map(rows_read, found)) <= 10, sql
+        assert sum(map(rows_read, found)) <= OVER / 100, sql
 
 
 def test_an_approval_that_is_over_opens_nothing(waiting: list[Attempt]) -> None:
