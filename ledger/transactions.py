@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar
 
-from django.db import InternalError, OperationalError, connection, transaction
+from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 from psycopg import errors
 
 _A = TypeVar("_A")
@@ -24,6 +24,8 @@ _WHOLE_TRANSACTION_AGAIN = (
 )
 _TRIES = 4
 
+DATABASE_GONE = (OperationalError, InterfaceError)
+"""What a statement raises where the database, or its connection, is away."""
 
 _ANSWERS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("_ANSWERS", default=None)
 

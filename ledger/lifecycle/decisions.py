@@ -63,6 +63,7 @@ def reject(
         decided = desk.record(DecisionKind.REJECT, why, what=what, reference=reference)
         if attempt.was_sent:
             _close_to_sending(case, attempt)
+            _ask_whether_it_happened(case, attempt)
         else:
             fail(case, attempt, by=FailedBy.OPERATOR, failure="rejected")
         return decided
@@ -175,8 +176,7 @@ def _follow(desk: Desk, kind: DecisionKind, says: Says, found: Verdict) -> None:
 
 
 def _close_and_state(desk: Desk, kind: DecisionKind, says: Says, why: str, evidence: Evidence) -> Decided:
-    if desk.attempt.closed_to_sending_at is None:
-        desk.case.change(desk.attempt, closed_to_sending_at=desk.case.now)
+    _close_to_sending(desk.case, desk.attempt)
     decided = state(desk, kind, says, why, evidence)
     _ask_whether_it_happened(desk.case, desk.attempt)
     return decided
@@ -185,7 +185,6 @@ def _close_and_state(desk: Desk, kind: DecisionKind, says: Says, why: str, evide
 def _close_to_sending(case: Case, attempt: Attempt) -> None:
     if attempt.closed_to_sending_at is None:
         case.change(attempt, closed_to_sending_at=case.now)
-    _ask_whether_it_happened(case, attempt)
 
 
 def _ask_whether_it_happened(case: Case, attempt: Attempt) -> None:

@@ -12,7 +12,7 @@ from ledger.events import RECONCILER
 from ledger.lifecycle.case import Case
 from ledger.lifecycle.earlier import told_apart
 from ledger.lifecycle.escalating import escalate_overdue
-from ledger.lifecycle.freshness import settle_ends_at
+from ledger.lifecycle.freshness import made_due, settle_ends_at
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.settled_by import (
@@ -114,7 +114,7 @@ def _keep_stale(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp)
         _keep_finding(case, attempt)
         _contradict(case, attempt, found)
     if attempt.state in OPEN_QUESTION and attempt.was_sent:
-        case.change(attempt, next_check_at=case.now)
+        made_due(case, attempt)
 
 
 def _store(case: Case, attempt: Attempt, asked: Asked, looked_up: LookedUp, follows: Follows) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from ledger import budgets
 from ledger.lifecycle import items
 from ledger.lifecycle.case import Case
+from ledger.lifecycle.freshness import made_due
 from ledger.lifecycle.statements import end_statements
 from ledger.models import Attempt, Event
 from ledger.policies import rule_now, rule_of
@@ -78,7 +79,7 @@ def look_again(case: Case, attempt: Attempt) -> None:
     if attempt.state == State.MANUAL_REVIEW:
         move(case, attempt, State.UNKNOWN, reason=ReviewReason.UNKNOWN)
     else:
-        case.change(attempt, next_check_at=case.now)
+        made_due(case, attempt)
 
 
 def void_approval(

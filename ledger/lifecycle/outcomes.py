@@ -10,7 +10,7 @@ from typing import Any
 from ledger.authority import as_stored
 from ledger.events import SENDER, agent_actor
 from ledger.lifecycle.case import Case
-from ledger.lifecycle.freshness import lease_end
+from ledger.lifecycle.freshness import lease_end, made_due
 from ledger.lifecycle.locking import locked_attempt
 from ledger.lifecycle.moves import move, void_all_approvals
 from ledger.lifecycle.runs import count_usage_of
@@ -199,7 +199,7 @@ def _apply(case: Case, attempt: Attempt, follows: Settles, report: OutcomeReport
     elif follows.to is not None:
         _move(case, attempt, follows.to, report)
     elif follows.look_up_now or (attempt.state == State.UNKNOWN and report.outcome == Reported.SUCCEEDED):
-        case.change(attempt, next_check_at=case.now)
+        made_due(case, attempt)
 
 
 def _move(case: Case, attempt: Attempt, to: State, report: OutcomeReport) -> None:

@@ -6,10 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError
-
 from ledger.models import Operation
-from ledger.transactions import Busy, durable
+from ledger.transactions import DATABASE_GONE, Busy, durable
 
 _T = TypeVar("_T")
 
@@ -23,7 +21,7 @@ def apart(attempt_id: str, work: Callable[[], _T]) -> _T | None:
         return work()
     except Busy:
         logger.warning("The rows of %s are locked by others; it is left to the next pass", attempt_id)
-    except (OperationalError, InterfaceError):
+    except DATABASE_GONE:
         raise
     except Exception:
         logger.exception("The pass goes on without %s", attempt_id)

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from django.db import InterfaceError, OperationalError
-
 from ledger.providers.pace import Turns
+from ledger.transactions import DATABASE_GONE
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -96,7 +95,7 @@ def _run(errand: _Errand) -> None:
     """A database that is gone is the trouble of the whole pass."""
     try:
         errand.done.set_result(errand.do())
-    except (OperationalError, InterfaceError):
+    except DATABASE_GONE:
         errand.done.set_exception(PassIsOver())
         raise
     except Exception as error:  # noqa: BLE001  (the thread that sent it says what went wrong)

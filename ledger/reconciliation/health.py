@@ -59,8 +59,8 @@ def _make_all_due(provider: Provider) -> None:
     try:
         waiting = Attempt.objects.filter(tenant_id=provider.tenant_id, state=State.UNKNOWN)
         asked = [lane.attempts for lane in lanes_of(waiting) if lane.provider == provider.name]
-        later = waiting.filter(reduce(or_, asked, Q()), next_check_at__gt=now)
-        for _ in range(MOST_STEPS if asked else 0):
+        later = waiting.filter(reduce(or_, asked), next_check_at__gt=now) if asked else waiting.none()
+        for _ in range(MOST_STEPS):
             if durable(lambda: _make_due(later, now)) < STEP:
                 break
     except (Busy, OperationalError):

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import close_old_connections
 
 from ledger.faults import fault_point
 from ledger.http import all_within
@@ -48,7 +48,7 @@ from ledger.reconciliation.turns import SharedTurns
 from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.policy import Rule
 from ledger.rules.reports import ErrorClass, Reported
-from ledger.transactions import Busy, database_clock, durable, monotonic_s
+from ledger.transactions import DATABASE_GONE, Busy, database_clock, durable, monotonic_s
 
 logger = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ def _again_where_away(record: Callable[[], str]) -> str:
     while True:
         try:
             return record()
-        except (Busy, OperationalError, InterfaceError):
+        except (Busy, *DATABASE_GONE):
             if monotonic_s() >= ends_at:
                 raise
             time.sleep(RECORD_AGAIN_S)

@@ -26,8 +26,7 @@ def next_step(
 ) -> NextStep:
     """The next automatic step about one item. `approval`: the one that waits to be used, if any. `sends_by`:
     the rule of its next send, where that is known to be another one. `ever_held`: it or what it descends from
-    is known to have been. No query where the item's operation and
-    attempt are loaded."""
+    is known to have been. No query where the item's operation and attempt are loaded."""
     attempt, own = item.attempt, rule or NO_RULE
     return step_of(
         StepFacts(

@@ -142,7 +142,7 @@ def test_a_re_check_between_two_votes_takes_none_back(people: Cast) -> None:
     approve(people.approver, lost)
     decisions.recheck(people.second_approver, make.item_of(lost).pk, why="that was hours ago")
     assert make.fresh(lost).state == State.UNKNOWN
-    lost = absent_long_after(lost)
+    lost = make.found_absent(lost, canary_seen=True)
     assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
     approve(people.second_approver, lost)
     assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)
@@ -155,17 +155,11 @@ def absent_payment(people: Cast) -> Attempt:
     held = make.recorded(people.key, make.REFUND)
     for approver in (people.approver, people.second_approver):
         approve(approver, held)
-    lost = absent_long_after(make.reported(people.key, make.send(people.key, held), "unknown"))
+    lost = make.found_absent(
+        make.reported(people.key, make.send(people.key, held), "unknown"), canary_seen=True
+    )
     assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "approval_required")
     return lost
-
-
-def absent_long_after(attempt: Attempt) -> Attempt:
-    """Found absent as often as it takes, after its settle window."""
-    for _ in range(2):
-        make.waited(Attempt.objects.filter(pk=attempt.pk))
-        attempt = make.looked_up(attempt, LookedUpKind.ABSENT, canary_seen=True)
-    return attempt
 
 
 def test_an_approval_from_before_the_change(people: Cast, held: Attempt) -> None:

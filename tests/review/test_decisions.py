@@ -69,9 +69,7 @@ def test_what_is_closed_to_sending_is_no_question_of_sending_any_more(people: Ca
     refund = {**make.TOOLS[make.REFUND], "idempotent": False, "key_ttl_s": 0}
     make.policy(people.tenant, by=people.admin, tools={make.REFUND: refund})
     attempt = make.unknown(people.key, make.REFUND)
-    for _ in range(2):
-        make.waited(Attempt.objects.filter(pk=attempt.pk))
-        attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+    attempt = make.found_absent(attempt)
     assert attempt.reason == ReviewReason.NOT_IDEMPOTENT
     decisions.reject(people.approver, make.item_of(attempt).pk, why=WHY, what=what)
     attempt = make.fresh(attempt)

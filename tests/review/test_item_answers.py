@@ -188,9 +188,7 @@ class TestWhatBecameOfIt:
         tools = {**make.TOOLS, make.TICKET: {"effect": "read"}}
         make.policy(people.tenant, by=people.admin, tools=tools)
         absent, told, reads = (make.unknown(people.key, tool) for tool in (make.MAIL, make.MAIL, make.TICKET))
-        for _ in range(2):
-            make.waited(Attempt.objects.filter(pk=absent.pk))
-            make.looked_up(absent, LookedUpKind.ABSENT, canary_seen=True)
+        make.found_absent(absent, canary_seen=True)
         refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
         make.reported(people.key, told, "failed", **refused)
         make.looked_up(reads, LookedUpKind.NO_LOOKUP)

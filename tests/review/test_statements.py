@@ -117,9 +117,7 @@ class TestDangerousEffects:
         """The look-up found nothing, as one person had said; then the rule changed, and two said it again."""
         decisions.confirm_did_not_happen(people.operator, refund.pk, why="not there")
         attempt = refund.attempt
-        for _ in range(2):
-            make.waited(Attempt.objects.filter(pk=attempt.pk))
-            attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+        attempt = make.found_absent(attempt)
         assert attempt.state == State.FAILED_RETRYABLE
         rule = {**make.TOOLS[make.REFUND], "approvals": 3}
         make.policy(people.tenant, by=people.admin, tools={make.REFUND: rule})
@@ -141,9 +139,7 @@ class TestDangerousEffects:
             )
         )
         decisions.confirm_did_not_happen(people.operator, refund.pk, why="not there")
-        for _ in range(2):
-            make.waited(Attempt.objects.filter(pk=attempt.pk))
-            attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
+        attempt = make.found_absent(attempt)
         assert attempt.state == State.FAILED
         make.reported(people.key, attempt, "succeeded", result_ref="re_1")
         conflict = make.item_of(attempt)

@@ -230,6 +230,14 @@ def looked_up(
     return fresh(attempt)
 
 
+def found_absent(attempt: Attempt, *, canary_seen: bool | None = None) -> Attempt:
+    """Looked up after its settle window as often as it takes, and never found."""
+    for _ in range(2):
+        waited(Attempt.objects.filter(pk=attempt.pk))
+        attempt = looked_up(attempt, LookedUpKind.ABSENT, canary_seen=canary_seen)
+    return attempt
+
+
 def for_a_person(by: ApiKey, **intent: Any) -> Attempt:
     """A sent attempt in MANUAL_REVIEW: its tool has no look-up."""
     return looked_up(unknown(by, TICKET, **intent), LookedUpKind.NO_LOOKUP)

@@ -27,13 +27,11 @@ from ledger.rules.deliveries import MOST_TRIES
 from ledger.transactions import database_clock, durable
 from review.queries.redeliveries import plan_page
 from review.roles import Role, take_role
-from tests.ledger.deliveries.helping import all_is_well, claimed, dead, destination, make_due, told
+from tests.ledger.deliveries.helping import URL, all_is_well, claimed, dead, destination, make_due, told
 from tests.support import make
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-URL = "https://books.example/"
 
 
 def planned(people: Cast, deliveries: list[Delivery], rate_per_s: float = 1_000) -> RedeliveryPlan:

@@ -13,12 +13,10 @@ from ledger.models import Destination
 from ledger.rules.deliveries import PauseReason
 from ledger.transactions import database_clock, durable
 from tests.ledger.commands.support import run
-from tests.ledger.deliveries.helping import destination
+from tests.ledger.deliveries.helping import URL, destination
 from tests.support.cast import Cast
 
 pytestmark = pytest.mark.django_db
-
-URL = "https://books.example/"
 
 
 def said() -> list[tuple[str, str, str]]:

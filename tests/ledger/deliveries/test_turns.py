@@ -10,7 +10,7 @@ from ledger.events import SYSTEM
 from ledger.models import Delivery, DeliveryTry, Destination, PlannedRedelivery, RedeliveryPlan
 from ledger.rules.deliveries import MOST_TRIES, PauseReason
 from ledger.transactions import database_clock, durable
-from tests.ledger.deliveries.helping import all_is_well, dead, destination, make_due, told
+from tests.ledger.deliveries.helping import URL, all_is_well, dead, destination, make_due, told
 from tests.support import make
 from tests.support.cast import Cast
 from tests.support.consumer import ConsumerProcess
@@ -19,7 +19,6 @@ from tests.support.told import destination as destination_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-URL = "https://books.example/"
 STEPS = 2
 
 

@@ -9,7 +9,6 @@ import pytest
 from ledger import lifecycle
 from ledger.lifecycle import IntentKind, LeaveGiven, LeaveProblem, LeaveRefused
 from ledger.models import Attempt
-from ledger.rules.looked_up import LookedUpKind
 from ledger.rules.states import State
 from ledger.transactions import durable
 from tests.support import make
@@ -107,9 +106,7 @@ def test_found_absent_beside_a_twin_that_was_sent_it_stays_with_people(people: C
     meant = make.recorded(people.key, **PLACE)
     approve(people, meant)
     make.send(people.key, make.fresh(meant))
-    for _ in range(2):
-        make.waited(Attempt.objects.filter(pk=lost.pk))
-        lost = make.looked_up(lost, LookedUpKind.ABSENT)
+    lost = make.found_absent(lost)
     assert (lost.state, lost.reason) == (State.MANUAL_REVIEW, "suspected_duplicate")
     approve(people, lost)
     assert isinstance(make.ask_leave(people.key, lost), LeaveGiven)

@@ -13,7 +13,7 @@ import pytest
 
 from ledger.lifecycle import LeaveProblem, LeaveRefused
 from ledger.models import Attempt, Event, Provider, Turn
-from ledger.reconciliation import SendReport, resend, send_once
+from ledger.reconciliation import SendReport, reconcile_once, resend, send_once
 from ledger.rules.keys import correlation_id
 from ledger.transactions import database_clock
 from tests.support import make
@@ -100,6 +100,14 @@ class Desk:
         Attempt.objects.update(send_again_at=None)
         Turn.objects.filter(name__startswith="sends through").delete()
         return send_once()
+
+    def sends_in_vain(self, attempt: Attempt) -> None:
+        """It is sent and never arrives, and is looked up until that is certain."""
+        self.provider.set_mode("drop_before", on="send", times=1)
+        self.sends_what_waits()
+        reconcile_once()
+        self.settle_window_over(attempt)
+        reconcile_once()
 
     def effects(self, attempt: Attempt) -> int:
         operation = attempt.operation

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger import lifecycle
 from ledger.models import Approval, Attempt
-from ledger.reconciliation import reconcile_once
 from ledger.reconciliation.due_sends import due_sends
 from ledger.transactions import database_clock, durable
 from tests.ledger.reconciliation.desk import Desk
@@ -23,11 +22,7 @@ OVER = 20_000
 def to_be_sent_again(desk: Desk) -> Attempt:
     """Sent, not found, and approved once more: an open question that waits for the ledger."""
     attempt = desk.posted()
-    desk.provider.set_mode("drop_before", on="send", times=1)
-    desk.sends_what_waits()
-    reconcile_once()
-    desk.settle_window_over(attempt)
-    reconcile_once()
+    desk.sends_in_vain(attempt)
     item = make.item_of(attempt)
     durable(lambda: lifecycle.approve(item_id=item.pk, by=desk.people.approver, why="checked"))
     return make.fresh(attempt)

@@ -257,11 +257,7 @@ def test_what_was_sent_and_not_answered_is_found(desk: Desk, mode: str) -> None:
 def test_what_did_not_arrive_is_sent_again_as_the_rule_allows(desk: Desk, idempotent: bool) -> None:
     desk.rule(idempotent=idempotent, key_ttl_s=3600 if idempotent else 0)
     attempt = desk.posted()
-    desk.provider.set_mode("drop_before", on="send", times=1)
-    desk.sends()
-    reconcile_once()
-    desk.settle_window_over(attempt)
-    reconcile_once()
+    desk.sends_in_vain(attempt)
     assert make.fresh(attempt).state == ("FAILED_RETRYABLE" if idempotent else "MANUAL_REVIEW")
     if not idempotent:
         assert desk.sends_what_waits().sent == 0
