@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.client.consumer import Event, Inbox, Receiver, Taken, Verifier, receiver
+from ledger.client.consumer import Event, Inbox, Receiver, Taken, Verifier
 from ledger.client.consumer.inbox import Cursor
 from tests.ledger.client.consumer.events import NOW, SECRET_TEXT, message
 
@@ -65,10 +65,8 @@ def test_what_is_not_from_the_ledger_is_400_and_touches_nothing(books: Books) ->
 
 
 def test_work_that_fails_is_500_and_done_at_the_next_try(
-    books: Books, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    books: Books, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(receiver.logger, "disabled", False)  # whatever configured logging before
-
     def fails(cursor: Cursor, event: Event) -> None:
         books.enter(cursor, event)
         raise LookupError("no such customer: ada@example.org")
