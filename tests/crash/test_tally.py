@@ -13,7 +13,7 @@ import pytest
 from tests.crash.suite.conductor import Wish, plans_for
 from tests.crash.suite.schedule import Result
 from tests.crash.suite.table import Run
-from tests.crash.suite.tally import SUITE, Tally, TallyRefused, Tree, tree_at
+from tests.crash.suite.tally import SUITE, Tally, TallyRefused, Tree, at, tree_at
 
 A1 = Tree(product="a1", suite="s1")
 
@@ -40,6 +40,23 @@ def test_two_runs_add_up_although_the_first_was_cut_off_in_a_line(tmp_path: Path
     assert (run.schedules, run.schedules_before, run.restarts, run.red_seeds) == (3, 3, 1, [9])
     assert (run.counts, run.zombies, run.wrong) == ({"operations": 6}, {"agent": 3}, {"stuck": 1})
     assert run.red
+
+
+def test_what_was_green_is_folded_and_what_was_red_stands_alone(tmp_path: Path) -> None:
+    tally = Tally(tmp_path / "tally", A1)
+    tally.counted_into(Run(1, 2))
+    for seed in (1, 3, 2, 9):
+        tally.add(told(seed), Counter({("intent.answer", "kill"): seed}), restarts=1)
+    tally.add(told(5, "stuck"), Counter(), restarts=0)
+    Tally(tally.path, Tree("a1", "s2")).add(told(4), Counter(), restarts=0)
+    first, second = Run(1, 2), Run(1, 2)
+    assert tally.counted_into(first) == {1, 2, 3, 4, 5, 9}
+    assert len(tally.path.read_text().splitlines()) == len(["product", "green by s1", "by s2", "red"])
+    assert tally.counted_into(second) == {1, 2, 3, 4, 5, 9}
+    assert first == second
+    assert (first.schedules, first.restarts, first.red_seeds) == (6, 4, [5])
+    assert first.strikes == {("intent.answer", "kill"): 15}
+    assert first.schedules_by_suite == {"s1": 5, "s2": 1}
 
 
 def test_the_counts_of_another_product_are_not_mixed_in(tmp_path: Path) -> None:
@@ -81,6 +98,14 @@ def test_a_tree_has_a_name_only_while_it_is_as_committed(tmp_path: Path) -> None
     (tmp_path / "new").touch()
     with pytest.raises(TallyRefused, match="changes"):
         tree_at(tmp_path)
+    with pytest.raises(TallyRefused, match="changes"):
+        at(tmp_path.parent / "outside", tmp_path)
+
+
+def test_a_tally_may_lie_in_the_checkout_that_it_counts(tmp_path: Path) -> None:
+    committed = commit(tmp_path)
+    (tmp_path / "tally").touch()
+    assert at(tmp_path / "tally", tmp_path).tree == committed
 
 
 def test_product_and_suite_change_apart(tmp_path: Path) -> None:

@@ -44,13 +44,27 @@ class Run:
     all_points_wanted: bool = False
 
     def add(self, result: Result) -> None:
-        self.schedules += 1
-        self.counts.update(result.counts)
-        self.zombies.update(result.zombies)
-        self.met.update(result.met)
-        self.wrong.update(fault["kind"] for fault in result.faults)
-        if result.faults:
-            self.red_seeds.append(result.seed)
+        self.count(1, counts=result.counts, zombies=result.zombies, met=result.met)
+        self.blame(result.seed, result.faults)
+
+    def count(
+        self,
+        schedules: int,
+        *,
+        counts: Mapping[str, int],
+        zombies: Mapping[str, int],
+        met: Mapping[str, int],
+    ) -> None:
+        self.schedules += schedules
+        self.counts.update(counts)
+        self.zombies.update(zombies)
+        self.met.update(met)
+
+    def blame(self, seed: int, faults: list[dict[str, str]]) -> None:
+        """Where there are any, this schedule is red."""
+        self.wrong.update(fault["kind"] for fault in faults)
+        if faults:
+            self.red_seeds.append(seed)
 
     @property
     def never_hit(self) -> list[str]:
