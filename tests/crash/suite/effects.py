@@ -72,6 +72,10 @@ class Effects:
         came_back = self.resumed.get(effect.sent_by, float("inf"))
         return over is not None and effect.at >= max(came_back, over.timestamp())
 
+    def _may_be_missed(self, effect: Effect) -> bool:
+        """By a look-up that says *absent* in good faith."""
+        return effect.correlation_id in self.blind or self._is_late(effect)
+
     def what_is_wrong(self, zombies: Counter[str]) -> Found:
         """In `zombies`: effects too many that are `late`, by the agent or by the ledger."""
         yield from self._of_one_attempt()
@@ -107,7 +111,7 @@ class Effects:
 
     def _not_believed(self) -> Found:
         """What the ledger says has happened stands in the provider's books; what was said to have had no
-        effect, or failed there, does not."""
+        effect, or failed there, does not. What was cancelled or rejected ends where look-ups miss it."""
         for attempt in self._confirmed_by(ConfirmedBy.AGENT, ConfirmedBy.LOOKUP):
             if not self.of(attempt.operation):
                 yield "untrue", f"{attempt} is confirmed by {attempt.confirmed_by}, and there is no effect"
@@ -115,10 +119,12 @@ class Effects:
         for event in Event.objects.filter(kind=EventKind.OUTCOME_REPORTED, attempt_id__in=had_one):
             if event.data["outcome"] == Reported.FAILED and event.data.get("no_effect"):
                 yield "untrue", f"{event.attempt_id} was said to have had no effect"
-        for attempt_id in had_one:
-            attempt = self.attempts[attempt_id]
-            if attempt.state == State.FAILED and attempt.failed_by == FailedBy.LOOKUP:
-                yield "untrue", f"{attempt} is taken for failed there, and had an effect"
+        for effect in self.found:
+            sent = self.attempts.get(effect.attempt)
+            if sent is None or sent.state != State.FAILED or sent.failed_by != FailedBy.LOOKUP:
+                continue
+            if sent.failure == "failed_there" or not self._may_be_missed(effect):
+                yield "untrue", f"{sent} is taken for {sent.failure}, and had an effect"
 
     def _confirmed_by(self, *whom: ConfirmedBy) -> Iterator[Attempt]:
         confirmed = Attempt.objects.filter(tenant_id=self.tenant_id, state=State.OUTCOME_CONFIRMED)
@@ -131,7 +137,7 @@ class Effects:
             attempt = self.attempts[answer.attempt_id]
             before = answer.asked_at.timestamp() if answer.asked_at else 0.0
             missed = [e for e in self.found if e.attempt == attempt.pk and e.at < before]
-            if any(e.correlation_id not in self.blind and not self._is_late(e) for e in missed):
+            if not all(map(self._may_be_missed, missed)):
                 yield "untrue", f"{attempt} was absent to {answer.pk}: {_words(missed)}"
 
 
