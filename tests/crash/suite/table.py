@@ -44,21 +44,11 @@ class Run:
     all_points_wanted: bool = False
 
     def add(self, result: Result) -> None:
-        self.count(1, counts=result.counts, zombies=result.zombies, met=result.met)
+        self.schedules += 1
+        self.counts.update(result.counts)
+        self.zombies.update(result.zombies)
+        self.met.update(result.met)
         self.blame(result.seed, result.faults)
-
-    def count(
-        self,
-        schedules: int,
-        *,
-        counts: Mapping[str, int],
-        zombies: Mapping[str, int],
-        met: Mapping[str, int],
-    ) -> None:
-        self.schedules += schedules
-        self.counts.update(counts)
-        self.zombies.update(zombies)
-        self.met.update(met)
 
     def blame(self, seed: int, faults: list[dict[str, str]]) -> None:
         """Where there are any, this schedule is red."""

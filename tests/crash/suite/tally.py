@@ -110,12 +110,16 @@ def folded(lines: Iterable[Counted]) -> list[Counted]:
 def _sum_of(suite: str, lines: list[Counted]) -> Counted:
     total = Counted(suite, _rows_of(chain.from_iterable(line.all_seeds for line in lines)))
     for line in lines:
-        total.counts.update(line.counts)
-        total.zombies.update(line.zombies)
-        total.met.update(line.met)
-        total.strikes.update(line.strikes)
-        total.restarts += line.restarts
+        _add_sums(line, total)
     return total
+
+
+def _add_sums(line: Counted, to: Counted | Run) -> None:
+    to.counts.update(line.counts)
+    to.zombies.update(line.zombies)
+    to.met.update(line.met)
+    to.strikes.update(line.strikes)
+    to.restarts += line.restarts
 
 
 def _rows_of(seeds: Iterable[int]) -> list[tuple[int, int]]:
@@ -176,8 +180,7 @@ class Tally:
 
 def _add(line: Counted, run: Run) -> None:
     seeds = list(line.all_seeds)
-    run.count(len(seeds), counts=line.counts, zombies=line.zombies, met=line.met)
+    _add_sums(line, run)
     run.blame(seeds[0], line.faults)
-    run.strikes.update(line.strikes)
-    run.restarts += line.restarts
+    run.schedules += len(seeds)
     run.schedules_by_suite[line.suite[-8:]] += len(seeds)
