@@ -76,15 +76,15 @@ class Case:
 
     def speaker(self, attempt: Attempt) -> Attempt:
         """Who answers for this content: the newest of its line, or the sent live one while there is one. Of a
-        line that was replaced by a correction of an earlier attempt, the correction."""
+        line whose last send was replaced, or failed, where a correction of an earlier attempt lives: that."""
         line = [attempt, *self.descendants(attempt)]
         sent_live = [a for a in line if a.was_sent and is_live_attempt(a)]
         if sent_live:
             return sent_live[-1]
         newest, live = line[-1], self.live()
-        is_replaced = newest.state == State.SUPERSEDED
+        is_over = newest.state == State.SUPERSEDED or (newest.state == State.FAILED and newest.was_sent)
         family = self.descendants(self.ancestors(attempt)[-1])
-        return live if is_replaced and live is not None and live in family else newest
+        return live if is_over and live is not None and live in family else newest
 
     @property
     def has_open_conflict(self) -> bool:

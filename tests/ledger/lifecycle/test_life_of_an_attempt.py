@@ -207,18 +207,18 @@ def make_key(people: Cast) -> ApiKey:
     return ApiKey.objects.select_related("agent__owner", "agent__tenant").get(pk=people.key.pk)
 
 
-def test_a_correction_is_sent_although_what_it_corrects_was_sent_again_before(people: Cast) -> None:
+@pytest.mark.parametrize(("retryable", "then"), [(True, State.SUPERSEDED), (False, State.FAILED)])
+def test_a_correction_is_sent_although_what_it_corrects_was_sent_again_before(
+    people: Cast, retryable: bool, then: State
+) -> None:
     """The agent, which knows the first arguments only, is told to come for the corrected ones."""
     first = make.for_a_person(people.key)
     correction = make.corrected(first, people.operator, {"title": "Printer in room 2"})
     vote(make.item_of(first), people.approver)
     again = make.send(people.key, first)
-    refused = {"no_effect": True, "retryable": True, "error_class": "refused"}
-    make.reported(people.key, again, "failed", **refused)
+    make.reported(people.key, again, "failed", no_effect=True, retryable=retryable, error_class="refused")
     vote(make.item_of(correction), people.approver)
-    assert (make.fresh(again).state, make.fresh(correction).state) == (
-        State.SUPERSEDED, State.INTENT_RECORDED,
-    )  # fmt: skip
+    assert (make.fresh(again).state, make.fresh(correction).state) == (then, State.INTENT_RECORDED)
     answer = make.posted(people.key, make.intent_of(make.TICKET, operation_key=first.operation.operation_key))
     assert answer.standing is not None
     assert (answer.standing.attempt, answer.standing.directive) == (correction, "dispatch")

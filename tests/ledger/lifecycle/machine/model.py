@@ -65,7 +65,7 @@ class Operation:
     def speaker(self, of: Tried) -> Tried:
         line = list(self.line(of))
         newest = next((a for a in reversed(line) if a.sent and a.live), line[-1])
-        while newest.state == "SUPERSEDED" and of.parent is not None:
+        while newest.is_over and of.parent is not None:
             of = self.tried[of.parent - 1]
             newest = next((a for a in self.line(of) if a.live), newest)
         return newest

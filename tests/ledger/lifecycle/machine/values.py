@@ -94,6 +94,11 @@ class Tried:
         return self.dispatched or self.maybe_sent
 
     @property
+    def is_over(self) -> bool:
+        """Was it replaced, or sent in vain?"""
+        return self.state == "SUPERSEDED" or (self.state == "FAILED" and self.sent)
+
+    @property
     def doubtful(self) -> bool:
         """Replaced, although it may have happened."""
         certain = self.known_to_be_nothing and not self.by_absent
