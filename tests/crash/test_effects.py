@@ -6,11 +6,9 @@ from collections import Counter
 
 import pytest
 
-from ledger import lifecycle
 from ledger.models import Attempt
 from ledger.rules.looked_up import LookedUpKind, Record
 from ledger.rules.states import State
-from ledger.transactions import durable
 from tests.crash.suite.effects import Effect, Effects
 from tests.support import make
 from tests.support.cast import Cast, cast
@@ -43,12 +41,7 @@ def blamed(attempt: Attempt, *, blind: bool = False, late: bool = False) -> Coun
 
 def cancelled_and_absent(people: Cast) -> Attempt:
     attempt = make.unknown(people.key, operation_key="mail:0")
-    durable(
-        lambda: lifecycle.cancel_operation(
-            key=people.key, operation_id=attempt.operation_id, reason="no need"
-        )
-    )
-    attempt = make.found_absent(attempt)
+    attempt = make.found_absent(make.cancelled(people.key, attempt))
     assert (attempt.state, attempt.failure) == (State.FAILED, "cancelled")
     return attempt
 

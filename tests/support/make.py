@@ -192,6 +192,12 @@ def confirmed(by: ApiKey, tool: str = MAIL, *, result_ref: str = "res_1", **inte
     return reported(by, dispatched(by, tool, **intent), "succeeded", result_ref=result_ref)
 
 
+def cancelled(by: ApiKey, attempt: Attempt) -> Attempt:
+    """Cancel the operation of an attempt; the attempt as it is then."""
+    durable(lambda: lifecycle.cancel_operation(key=by, operation_id=attempt.operation_id, reason="no need"))
+    return fresh(attempt)
+
+
 def held(by: ApiKey, **intent: Any) -> Attempt:
     """A first send that waits for an approval."""
     return recorded(by, DEPLOY, **intent)

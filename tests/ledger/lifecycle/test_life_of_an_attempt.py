@@ -276,17 +276,8 @@ def test_a_stale_epoch_settles_nothing(people: Cast) -> None:
     assert LookUp.objects.get(attempt=attempt).row == "stale"
 
 
-def cancelled(people: Cast, attempt: Attempt) -> Attempt:
-    durable(
-        lambda: lifecycle.cancel_operation(
-            key=people.key, operation_id=attempt.operation_id, reason="no need"
-        )
-    )
-    return make.fresh(attempt)
-
-
 def test_cancelled_is_never_sent_again(people: Cast) -> None:
-    attempt = absent_twice(cancelled(people, make.unknown(people.key)))
+    attempt = absent_twice(make.cancelled(people.key, make.unknown(people.key)))
     assert (attempt.state, attempt.failure) == ("FAILED", "cancelled")
 
 
@@ -298,7 +289,7 @@ def test_cancelled_while_people_decide_whether_to_send_it_is_found_out(people: C
     vote(make.item_of(held), people.approver)
     attempt = absent_twice(make.reported(people.key, make.send(people.key, held), "unknown"))
     assert (attempt.state, attempt.reason) == ("MANUAL_REVIEW", "approval_required")
-    attempt = cancelled(people, attempt)
+    attempt = make.cancelled(people.key, attempt)
     assert (attempt.state, attempt.next_check_at is not None) == ("UNKNOWN", True)
     attempt = make.looked_up(attempt, LookedUpKind.ABSENT)
     assert (attempt.state, attempt.failure) == ("FAILED", "cancelled")
@@ -315,7 +306,7 @@ def test_cancelled_while_people_decide_and_known_not_to_have_happened_it_is_over
     Attempt.objects.filter(pk=attempt.pk).update(send_again_at=None)
     assert not isinstance(make.ask_leave(people.key, make.fresh(attempt)), LeaveGiven)
     assert make.fresh(attempt).reason == "approval_required"
-    attempt = cancelled(people, attempt)
+    attempt = make.cancelled(people.key, attempt)
     assert (attempt.state, attempt.failure, attempt.failed_by) == ("FAILED", "cancelled", "agent")
 
 
@@ -324,7 +315,7 @@ def test_a_read_that_is_cancelled_ends_by_having_nothing_to_duplicate(people: Ca
     lost = make.reported(
         people.key, make.dispatched(people.key, "report.read", args={"of": "may"}), "unknown"
     )
-    attempt = make.looked_up(cancelled(people, lost), LookedUpKind.NO_LOOKUP)
+    attempt = make.looked_up(make.cancelled(people.key, lost), LookedUpKind.NO_LOOKUP)
     assert (attempt.state, attempt.failure, attempt.failed_by) == ("FAILED", "cancelled", "lookup")
     assert list(findings()) == []
 
